@@ -150,7 +150,7 @@ def _draw(source: Source, sites: int, share: float, sessions: pl.DataFrame, thin
         self_check=np.nan if check is None else check["ratio"],
         waiting=summary["waiting"],
         spill=summary["spill"],
-        no_response=1.0 if crowding is None else crowding.none,
+        no_response=1.0 if crowding is None else crowding.no_response,
         beta=_mean_response(crowding),
     )
     _show(draw, summary["components"])

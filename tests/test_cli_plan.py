@@ -97,7 +97,7 @@ def test_costs_and_candidates_are_read_from_files(folder):
     ("options", "sentence"),
     [
         ((), "one of --plugs, --budget and --serve"),
-        (("--budget", -5, "--plug-cost", 1), "over 0"),
+        (("--budget", -5, "--plug-cost", 1), "above 0"),
         (("--budget", 500), "needs costs"),
         (("--plugs", 3, "--closed", "nowhere"), "'nowhere'"),
         (("--plugs", 3, "--competitor", "here"), "56.46,-2.97"),

@@ -13,7 +13,7 @@ from tests.small_network import STATIONS, records
 from unmet.demand.from_records import PanelChoices, panel_from_records
 from unmet.errors import InputError
 from unmet.estimation.lost_demand import LostDemand
-from unmet.estimation.recover_areas import Places, do_not_fit, recover_by_area
+from unmet.estimation.recover_areas import Places, recover_by_area, rows_beyond_memory
 
 OPTIONS = {"waiting": None, "spill": None, "energies": "seen", "draws": 40, "interval": 0.9, "seed": 3}
 
@@ -136,9 +136,9 @@ def test_records_that_cannot_be_divided_are_refused(choices, tmp_path):
 
 def test_memory_decides_whether_areas_are_needed(choices, tmp_path, monkeypatch):
     monkeypatch.setenv("UNMET_MAX_MEMORY", "100MB")
-    assert do_not_fit(choices.files) == 0
+    assert rows_beyond_memory(choices.files) == 0
     monkeypatch.setenv("UNMET_MAX_MEMORY", "0.5MB")
-    assert do_not_fit(choices.files) > 0
-    assert do_not_fit([tmp_path / "nothing"]) == 0
+    assert rows_beyond_memory(choices.files) > 0
+    assert rows_beyond_memory([tmp_path / "nothing"]) == 0
     with pytest.raises(InputError, match=r"ask for more areas with --by-area"):
         recover_by_area(choices, OPTIONS, tmp_path, areas=1)

@@ -17,9 +17,9 @@ from unmet.estimation.crowding import (
     STEPS,
     TYPICAL,
     Crowding,
-    crowd,
     fit_crowding,
     log_likelihoods,
+    occupancy_at_steps,
     step_of_taken,
     strength,
 )
@@ -51,7 +51,7 @@ def by_integration(expected, count, found, x, shape, beta):
 @pytest.mark.parametrize("shape", [0.8, 3.0])
 def test_the_likelihood_is_an_integral_over_day_effects_at_the_best_level(shape):
     rng = np.random.default_rng(1)
-    x = crowd(np.array([3]))[:, :4]
+    x = occupancy_at_steps(np.array([3]))[:, :4]
     expected, count = rng.uniform(0.2, 2.0, (1, 4, 4)), np.array([[2.0, 0.0, 5.0, 9.0]])
     found = np.array([4.2])
     values, levels = log_likelihoods(expected, count, found, x, shape)
@@ -63,7 +63,7 @@ def test_the_likelihood_is_an_integral_over_day_effects_at_the_best_level(shape)
 
 def test_without_day_effects_the_likelihood_is_poisson():
     rng = np.random.default_rng(2)
-    x = crowd(np.array([3, 2]))[:, :4]
+    x = occupancy_at_steps(np.array([3, 2]))[:, :4]
     expected, count, found = (
         rng.uniform(0.2, 2.0, (2, 5, 4)),
         rng.poisson(3.0, (2, 5)).astype(float),
@@ -85,7 +85,7 @@ def test_without_day_effects_the_likelihood_is_poisson():
 
 def test_a_site_without_exposed_time_has_a_flat_likelihood():
     values, levels = log_likelihoods(
-        np.zeros((1, 3, 2)), np.zeros((1, 3)), np.zeros(1), crowd(np.array([1]))[:, :2], 2.0
+        np.zeros((1, 3, 2)), np.zeros((1, 3)), np.zeros(1), occupancy_at_steps(np.array([1]))[:, :2], 2.0
     )
     assert (values == 0).all()
     assert (levels == 1).all()
@@ -94,7 +94,7 @@ def test_a_site_without_exposed_time_has_a_flat_likelihood():
 @pytest.mark.parametrize("capacity", [1, 2, 7, 12, 13, 30, 100])
 def test_occupancy_grows_with_taken_plugs_up_to_full(capacity):
     sites = np.array([capacity, 3])
-    step, x = step_of_taken(sites), crowd(sites)
+    step, x = step_of_taken(sites), occupancy_at_steps(sites)
     assert step.shape == (2, max(capacity, 3) + 1)
     of_taken = x[0, step[0, : capacity + 1]]
     exact = np.arange(capacity + 1) / (capacity + POOL_PLUGS)
@@ -109,7 +109,7 @@ def test_occupancy_grows_with_taken_plugs_up_to_full(capacity):
 def arrivals(beta, sites=20, days=80, capacity=4, shape=np.inf, seed=0):
     """Expected and observed arrivals of sites that respond to occupancy, as `log_likelihoods` reads them."""
     rng = np.random.default_rng(seed)
-    x = crowd(np.full(sites, capacity))
+    x = occupancy_at_steps(np.full(sites, capacity))
     expected = np.zeros((sites, days, STEPS + 1))
     expected[:, :, :capacity] = rng.uniform(0.2, 2.5, (sites, days, capacity))
     effect = np.ones((sites, days)) if np.isinf(shape) else rng.gamma(shape, 1 / shape, (sites, days))
@@ -121,7 +121,7 @@ def arrivals(beta, sites=20, days=80, capacity=4, shape=np.inf, seed=0):
 @pytest.mark.parametrize("shape", [np.inf, 4.0])
 def test_no_response_is_found_if_there_is_none(shape):
     result = arrivals(0.0, shape=shape)
-    assert result.none > 0.9
+    assert result.no_response > 0.9
     assert np.abs(result.beta).max() < 0.15
 
 
@@ -129,7 +129,7 @@ def test_no_response_is_found_if_there_is_none(shape):
 @pytest.mark.parametrize("shape", [np.inf, 4.0])
 def test_a_known_response_is_recovered(beta, shape):
     result = arrivals(beta, shape=shape)
-    assert result.none < 0.01
+    assert result.no_response < 0.01
     assert result.beta.mean() == pytest.approx(beta, abs=0.3)
     at = np.abs(BETAS - beta).argmin()
     assert result.level[:, at].mean() == pytest.approx(1.0, abs=0.05)  # the level that goes with the true response
@@ -141,7 +141,7 @@ def test_sites_vary_around_the_common_response():
     result = arrivals(true, days=300)
     assert result.beta[::2].mean() == pytest.approx(-0.5, abs=0.3)
     assert result.beta[1::2].mean() == pytest.approx(-3.0, abs=0.4)
-    assert result.none < 1e-6
+    assert result.no_response < 1e-6
     alike = arrivals(-1.5, days=4)  # few arrivals each: only their sum is informative, and no site stands out
     assert alike.beta.std() < 0.4
 
@@ -161,7 +161,7 @@ def prior_mean():
 def test_the_prior_decides_if_records_are_uninformative():
     """A single plug is free or taken: every arrival finds an empty site."""
     silent = arrivals(-2.0, capacity=1, sites=6)
-    assert silent.none == pytest.approx(TOWNS.no_crowding, abs=0.02)
+    assert silent.no_response == pytest.approx(TOWNS.no_crowding, abs=0.02)
     assert silent.beta == pytest.approx(np.full(6, prior_mean()), abs=0.05)
     assert np.ptp(silent.level, axis=1).max() < 1e-9  # the level in free time does not depend on the response
 
@@ -172,7 +172,7 @@ def test_the_evidence_of_sites_accumulates():
     alone, together = (fit_crowding(each, np.ones_like(each), TOWNS) for each in (one, four))
 
     def odds(result):
-        return result.none / (1 - result.none)
+        return result.no_response / (1 - result.no_response)
 
     assert odds(together) < odds(alone) ** 3 / (TOWNS.no_crowding / (1 - TOWNS.no_crowding)) ** 2
 

@@ -16,7 +16,7 @@ from unmet.estimation.exposed import (
     expected_by_day,
     expected_by_step,
     exposed_by_week,
-    exposed_by_week_often,
+    exposed_by_week_weighted,
     full_hours,
     time_sums,
     usual_of_rows,
@@ -77,7 +77,7 @@ def test_exposed_sums_equal_a_count_minute_by_minute(rows, seed, leave_out):
         assert expected_by_day(spells, CLOCK, rate, response, held, True) == pytest.approx(by_day[1])
     assert expected_by_step(spells, CLOCK, rate, step, 4, held) == pytest.approx(by_step)
     weight = rng.random((3, CLOCK.days))
-    often = exposed_by_week_often(spells, CLOCK, level, response, held, weight)
+    often = exposed_by_week_weighted(spells, CLOCK, level, response, held, weight)
     for hours, each in zip(often, weight, strict=True):
         assert hours == pytest.approx(exposed_by_week(spells, CLOCK, level * each, response, held))
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import gamma
 
 from unmet.estimation.clock import BINS_A_WEEK, make_clock
-from unmet.estimation.crowding import BETAS, Crowding, Strength, crowd
+from unmet.estimation.crowding import BETAS, Crowding, Strength, occupancy_at_steps
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
@@ -150,7 +150,7 @@ def test_the_response_to_a_full_site_is_drawn_with_its_level():
     fitted = rates(crowding=Crowding(site, np.array([0.4, 0.6]), level))
     hypothesis = (np.arange(DRAWS) % 2).astype(np.int64)
     result = drawn(fitted, common(hypothesis=hypothesis), capacity=4)
-    x = crowd(np.array([4]))[0, -1]
+    x = occupancy_at_steps(np.array([4]))[0, -1]
     responds = 0.25 * np.exp(BETAS[0] * x) * level[0, 0] + 0.75 * np.exp(BETAS[16] * x) * level[0, 16]
     assert result.arrivals[::2].mean(axis=0) == pytest.approx(ROWS.usual * level[0, -1], rel=0.03)
     assert result.arrivals[1::2].mean(axis=0) == pytest.approx(ROWS.usual * responds, rel=0.05)

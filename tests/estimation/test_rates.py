@@ -8,7 +8,7 @@ import pytest
 
 from tests.estimation.networks import HOUR_MS, KINDS, MONDAY_MS, network
 from unmet.demand.spells import FREE, FULL
-from unmet.estimation.crowding import BETAS, crowd_at_full
+from unmet.estimation.crowding import BETAS, occupancy_at_full
 from unmet.estimation.exposed import BLOCK_BINS, full_hours, time_sums
 from unmet.estimation.occupancy import observe
 from unmet.estimation.rates import (
@@ -162,7 +162,7 @@ def test_the_response_is_exponential_in_occupancy():
         taken = np.arange(plugs + 1)
         assert table[s, : plugs + 1] == pytest.approx(np.exp(rates.crowding.beta[s] * taken / (plugs + 2)))
     assert (response_table(None, town.capacity) == 1).all()
-    full = np.exp(BETAS * crowd_at_full(rates.crowding, town.capacity)[:, None]) * rates.crowding.level
+    full = np.exp(BETAS * occupancy_at_full(rates.crowding, town.capacity)[:, None]) * rates.crowding.level
     mean = (rates.crowding.weight[:, None] * (rates.crowding.site * full).sum(axis=2)).sum(axis=0)
     assert response_at_full(rates, town.capacity) == pytest.approx(mean)
 
@@ -185,7 +185,7 @@ def test_drivers_turned_away_have_left_the_pool_as_well():
         away = rate * since * np.exp(rates.crowding.beta[s] * x)
         assert rates.crowding.away[s] == pytest.approx(min(away, town.capacity[s]), rel=0.02)
     alone = rates.crowding._replace(away=np.zeros(sites))
-    assert (crowd_at_full(rates.crowding, town.capacity) > crowd_at_full(alone, town.capacity)).all()
+    assert (occupancy_at_full(rates.crowding, town.capacity) > occupancy_at_full(alone, town.capacity)).all()
 
 
 @pytest.mark.parametrize("components", [PLAIN, PLAIN._replace(crowding=True), Components(1)])

@@ -124,8 +124,8 @@ def test_rapid_plugs_shorten_stays_and_slow_ones_deliver_less():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (Change(growth=0.0), "factor over 0"),
-        (Change(stay_hours=-1.0), "over 0"),
+        (Change(growth=0.0), "factor above 0"),
+        (Change(stay_hours=-1.0), "above 0"),
         (Change(idle_cut=1.5), "from 0 to 1"),
         (Change(closed=("nowhere",)), "no station 'nowhere'"),
         (Change(competitors=((95.0, 0.0),)), "latitude,longitude"),

@@ -211,10 +211,10 @@ def need_areas(choices: PanelChoices) -> bool:
     They must be if they are Parquet files with more sessions than fit into memory. They can be divided by area only
     with a table of stations, and without --operator and --share.
     """
-    from unmet.estimation.recover_areas import do_not_fit
+    from unmet.estimation.recover_areas import rows_beyond_memory
     from unmet.views.terminal import say
 
-    if choices.stations is None or choices.operator or choices.share or not (rows := do_not_fit(choices.files)):
+    if choices.stations is None or choices.operator or choices.share or not (rows := rows_beyond_memory(choices.files)):
         return False
     say(f"{rows:,} sessions do not fit into memory at once, so they are estimated area by area.")
     return True

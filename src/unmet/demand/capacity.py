@@ -52,11 +52,11 @@ def infer_capacity(
         `capacity_from` is one of listed, connectors, most cars at once, fewer than listed, more than listed, unknown.
         `capacity_sure` is the probability that the station is full when that many cars are present.
     """
-    number = stations.height
+    n_stations = stations.height
     last_ms = first_ms + len(hour_of_week) * HOUR_MS
-    unlimited = np.full(number, np.iinfo(np.int64).max)
+    unlimited = np.full(n_stations, np.iinfo(np.int64).max)
     used = np.diff(visits.first) > 0
-    opened, closed = np.full(number, first_ms), np.full(number, last_ms)
+    opened, closed = np.full(n_stations, first_ms), np.full(n_stations, last_ms)
     opened[used] = np.maximum(visits.start_ms[visits.first[:-1][used]], first_ms)
     closed[used] = np.minimum(visits.end_ms[visits.first[1:][used] - 1], last_ms)
     history = sweep(visits, unlimited, opened, closed)
@@ -65,10 +65,10 @@ def infer_capacity(
     max_cars = max(int(lasting.max(initial=1)), int(listed.max(initial=1)))
     usual = _usual_arrivals(history.spells, history.arrivals, hour_of_week, first_ms, max_cars)
     cell = history.arrivals.site * (max_cars + 1) + np.minimum(history.arrivals.taken, max_cars)
-    observed = np.bincount(cell, minlength=number * (max_cars + 1)).reshape(number, max_cars + 1).astype(float)
+    observed = np.bincount(cell, minlength=n_stations * (max_cars + 1)).reshape(-1, max_cars + 1).astype(float)
     peak = np.array([_usual_peak(int(cars), *counts) for cars, *counts in zip(lasting, usual, observed, strict=True)])
-    capacity, sure, known_from = np.maximum(listed, 1), np.ones(number), list(source)
-    for s in range(number):
+    capacity, sure, known_from = np.maximum(listed, 1), np.ones(n_stations), list(source)
+    for s in range(n_stations):
         if listed[s] == 0:
             capacity[s] = max(peak[s], 1)
             known_from[s] = "most cars at once" if peak[s] else "unknown"
@@ -77,6 +77,7 @@ def infer_capacity(
             capacity[s], known_from[s] = peak[s], "more than listed"
             sure[s] = _probability_full(peak[s], usual[s], observed[s], UNLISTED_FULL)
         else:
+            # The probability that the list is wrong is divided evenly among the numbers below it.
             for fewer in range(max(int(peak[s]), 1), int(listed[s])):
                 probability = _probability_full(fewer, usual[s], observed[s], LISTED_WRONG / listed[s])
                 if probability > CLEARLY:
@@ -107,7 +108,9 @@ def _probability_full(capacity: int, usual: Floats, observed: Floats, prior: flo
     """Posterior probability that a station can charge no more than `capacity` cars at once.
 
     `usual` are the arrivals predicted at a rate of 1, by number of cars present, and `observed` those recorded. The
-    rate of the station is estimated from the time with fewer cars.
+    rate of the station is estimated from the time with fewer cars. With n arrivals where m were expected,
+
+        log odds = n log(OVERLAPS / KEEP_COMING) - (OVERLAPS - KEEP_COMING) m + log(prior / (1 - prior)).
     """
     at = int(capacity)
     below = usual[:at].sum()
@@ -144,17 +147,17 @@ def _lasting_peak(spells: Spells) -> Integers:
 def _usual_arrivals(spells: Spells, arrivals: Arrivals, hour_of_week: Integers, first_ms: int, max_cars: int) -> Floats:
     """Arrivals predicted by the network's weekly profile, by station and number of cars, for a station of level 1."""
     hour = hour_of_week[np.clip((arrivals.at_ms - first_ms) // HOUR_MS, 0, len(hour_of_week) - 1)]
-    shape = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0  # so that no hour of the week has a rate of 0
+    count = np.bincount(hour, minlength=HOURS_A_WEEK) + 1.0  # so that no hour of the week has a rate of 0
     open_hours = np.bincount(hour_of_week, minlength=HOURS_A_WEEK)
-    return _by_cars(spells, hour_of_week, shape / np.maximum(open_hours, 1), first_ms, max_cars)
+    return _by_cars(spells, hour_of_week, count / np.maximum(open_hours, 1), first_ms, max_cars)
 
 
 @compiled()
-def _by_cars(spells: Spells, hour_of_week: Integers, shape: Floats, first_ms: int, max_cars: int) -> Floats:
-    """The rates `shape`, by hour of the week, summed over spells: (stations, max_cars + 1)."""
+def _by_cars(spells: Spells, hour_of_week: Integers, rate: Floats, first_ms: int, max_cars: int) -> Floats:
+    """Arrivals at a rate by hour of the week, summed over the spells by number of cars, (stations, max_cars + 1)."""
     total = np.zeros((len(spells.first) - 1, max_cars + 1))
     for s in range(len(total)):
         for i in range(spells.first[s], spells.first[s + 1]):
             for hour, share in pieces(spells.begin_ms[i] - first_ms, spells.end_ms[i] - first_ms, HOUR_MS):
-                total[s, min(spells.taken[i], max_cars)] += share * shape[hour_of_week[hour]]
+                total[s, min(spells.taken[i], max_cars)] += share * rate[hour_of_week[hour]]
     return total

@@ -41,8 +41,8 @@ class PanelChoices:
     format: str = "auto"
     mapped: tuple[str, ...] = ()  # such as start=ConnectionStart
     map_file: Path | None = None
-    sql: str | None = None
-    query: str | None = None
+    sql: str | None = None  # address of a database
+    query: str | None = None  # SQL query of sessions
     regions: str = "10"
     time_zone: str | None = None
     country: str | None = None
@@ -106,6 +106,7 @@ def chosen_records(choices: PanelChoices, progress: Callable[[int, int], None] |
 
 
 def _nothing_left(records: Records) -> str:
+    """A sentence on why no session is left."""
     if records.rejected.is_empty():
         empty = [note for note in records.notes if note.endswith(NO_ROWS)]
         if empty:

@@ -26,7 +26,7 @@ STATIONS = {
 
 def checked_sessions(sessions: Any) -> pl.DataFrame:
     """Sessions with the right types; raises `InputError` for the first invalid row."""
-    frame = _with_columns(as_frame(sessions), ("station_id", "start", "end", "energy_kwh"), "The sessions")
+    frame = _require_columns(as_frame(sessions), ("station_id", "start", "end", "energy_kwh"), "The sessions")
     for name in ("start", "end"):
         if not isinstance(frame.schema[name], pl.Datetime):
             raise InputError(f"Column {name} of the sessions holds {frame.schema[name]}: give times, not text.")
@@ -45,20 +45,20 @@ def checked_sessions(sessions: Any) -> pl.DataFrame:
         (energy.is_null() | ~energy.is_finite() | (energy < 0), "has no valid energy"),
         (energy > MAX_KWH, f"has more than {MAX_KWH:,.0f} kWh, which no car can take (is it in Wh?)"),
     ):
-        bad = kept.with_row_index("row").filter(wrong)
-        if not bad.is_empty():
-            row = bad.row(0, named=True)
+        invalid = kept.with_row_index("row").filter(wrong)
+        if not invalid.is_empty():
+            row = invalid.row(0, named=True)
             raise InputError(
                 f"Row {row['row']} of the sessions {what} (station {row['station_id']}, "
                 f"{row['start']} to {row['end']}, {row['energy_kwh']} kWh), and "
-                f"{bad.height - 1} more: correct or remove such rows."
+                f"{invalid.height - 1} more: correct or remove such rows."
             )
     return kept
 
 
 def checked_stations(stations: Any) -> pl.DataFrame:
     """Stations with all columns and the right types; missing values are null."""
-    frame = _with_columns(as_frame(stations), ("station_id",), "The stations")
+    frame = _require_columns(as_frame(stations), ("station_id",), "The stations")
     given = {name: dtype for name, dtype in STATIONS.items() if name in frame.columns}
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in STATIONS.items() if name not in given]
     try:
@@ -75,7 +75,8 @@ def checked_stations(stations: Any) -> pl.DataFrame:
     return typed.select(*STATIONS, *(name for name in typed.columns if name not in STATIONS))
 
 
-def _with_columns(frame: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFrame:
+def _require_columns(frame: pl.DataFrame, names: tuple[str, ...], what: str) -> pl.DataFrame:
+    """The frame itself; raises `InputError` if it lacks a column."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise InputError(f"{what} have no column {', '.join(missing)}. Their columns are {', '.join(frame.columns)}.")

@@ -1,8 +1,15 @@
 """Kriging: arrival rates of stations without records, estimated from the stations around them.
 
 Log rates are a Gaussian process: a common mean, a part that nearby stations share (with exponential covariance), a part
-that is linear in the logarithm of the plugs, and an independent part per station. The result is averaged over a grid of
-the four covariance parameters, weighted by the likelihood of the known rates.
+that is linear in the logarithm of the plugs, and an independent part per station. Stations i and j, d km apart, have
+the prior covariance
+
+    MEAN_VARIANCE + shared exp(-d / range_km) + by_plugs log(plugs[i]) log(plugs[j]) + own [i = j],
+
+with centred logarithms. The result is averaged over a grid of the four covariance parameters, weighted by the
+likelihood of the known rates.
+
+Assumption: competitors' stations have the rates that the operator's own stations would have in their place.
 """
 
 from __future__ import annotations
@@ -33,7 +40,7 @@ class Kriged(NamedTuple):
 
     def draws(self, number: int, rng: np.random.Generator) -> Floats:
         """Draws of rates, (number, stations)."""
-        root = np.linalg.cholesky(self.covariance + 1e-9 * np.eye(len(self.mean)))
+        root = np.linalg.cholesky(self.covariance + 1e-9 * np.eye(len(self.mean)))  # positive despite rounding
         return np.asarray(np.exp(self.mean + rng.standard_normal((number, len(self.mean))) @ root.T))
 
 

@@ -30,8 +30,8 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
     units, period = len(visits.first) - 1, last_ms - first_ms
     begin, end = np.zeros(units, np.int64), np.full(units, period)
     sessions = np.diff(visits.first)
-    some = sessions > 1
-    if not some.any():
+    used = sessions > 1  # a single session says nothing about how busy a unit is
+    if not used.any():
         return begin, end
     start_ms, end_ms = visits.start_ms - first_ms, np.minimum(visits.end_ms - first_ms, period)
     unit = np.repeat(np.arange(units), sessions)
@@ -40,12 +40,12 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
     # Starts and ends are sorted separately: if a gap is positive, all earlier cars had left by then.
     gaps = np.where(unit[1:] == unit[:-1], start_ms[1:] - end_ms[:-1], 0)
     gap = np.zeros(units, np.int64)
-    gap[some] = np.maximum.reduceat(np.concatenate([[0], gaps]), visits.first[:-1][some])
+    gap[used] = np.maximum.reduceat(np.concatenate([[0], gaps]), visits.first[:-1][used])
     for edge, silence, at in ((begin, earliest, earliest), (end, period - latest, latest + 1)):
         long = (silence >= MIN_DAYS * DAY_MS) & (silence >= LONGER * gap)
         # The probability that sessions at uniformly random times all miss the silence.
         chance = (1 - np.minimum(silence / period, 1)) ** sessions
-        closed = some & long & (chance < SURE)
+        closed = used & long & (chance < SURE)
         edge[closed] = at[closed]
     return begin, end
 
@@ -53,7 +53,7 @@ def openings(visits: Visits, first_ms: int, last_ms: int) -> tuple[Integers, Int
 def absent_plugs(sessions: pl.DataFrame, first: dt.datetime, period_ms: int) -> pl.DataFrame:
     """Times before plugs were installed, or after they were removed, while their station was open, as outages.
 
-    Only plugs that the sessions name are considered.
+    Only plugs that the sessions name are considered, and only absences of more than a day.
     """
     if "plug_id" not in sessions.columns:
         return pl.DataFrame(schema=OUTAGES)

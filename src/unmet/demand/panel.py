@@ -102,7 +102,7 @@ class Panel(PanelTables, Shown):
         market: Market | None = None,
     ) -> None:
         given = read_given(records, stations, outages, time_zone)
-        _fill(self, _built(given, regions, country, _booking(booking), market or Market()))
+        _fill(self, _build_tables(given, regions, country, _booking(booking), market or Market()))
 
     @classmethod
     def of_tables(cls, tables: PanelTables) -> Panel:
@@ -155,6 +155,7 @@ class Panel(PanelTables, Shown):
 
 
 def _fill(panel: Panel, tables: PanelTables) -> None:
+    """Set the fields of a panel, which is frozen, to those of `tables`."""
     PanelTables.__init__(panel, *(getattr(tables, each.name) for each in fields(tables)))
 
 
@@ -171,10 +172,12 @@ def part_panel(
 ) -> Panel:
     """The panel of some of the records, over the period of all records, without notes."""
     given = read_given(sessions, stations, outages, time_zone)
-    return Panel.of_tables(replace(_built(given, regions, country, _booking(booking), Market(), period), notes=()))
+    return Panel.of_tables(
+        replace(_build_tables(given, regions, country, _booking(booking), Market(), period), notes=())
+    )
 
 
-def _built(
+def _build_tables(
     given: GivenRecords,
     regions: str | int | Regions,
     country: str | None,
@@ -211,18 +214,18 @@ def _built(
     absent = absent_plugs(kept, period[0], len(hours) * HOUR_MS)
     outages = absent if given.outages is None else merge_outages(pl.concat([_with_plug_ids(given.outages), absent]))
     return PanelTables(
-        _table(kept, known, grouped, hours, booking, given.time_zone, country),
-        kept,
-        known,
-        merge_sites(known),
-        grouped,
-        everyone,
-        outages.join(known.select("station_id"), on="station_id", how="semi"),
-        market,
-        given.time_zone,
-        country,
-        (regions_note, *market.notes(listed, known)),
-        given.frame_type,
+        table=_table(kept, known, grouped, hours, booking, given.time_zone, country),
+        sessions=kept,
+        stations=known,
+        sites=merge_sites(known),
+        regions=grouped,
+        everyone=everyone,
+        outages=outages.join(known.select("station_id"), on="station_id", how="semi"),
+        market=market,
+        time_zone=given.time_zone,
+        country=country,
+        notes=(regions_note, *market.notes(listed, known)),
+        frame_type=given.frame_type,
     )
 
 
@@ -268,19 +271,19 @@ def _table(
     rows = pl.Series(np.arange(len(names)))
     region = stations["unique_id"].replace_strict(names, rows, return_dtype=pl.Int64).to_numpy()
     station, start, _ = station_rows(sessions, stations)
-    frame = (len(names), int(hours[0].timestamp() * 1000), len(hours))
+    grid = (len(names), int(hours[0].timestamp() * 1000), len(hours))  # regions, start [ms], hours
     energy = sessions["energy_kwh"].to_numpy(writable=True)
     if booking == Booking.ARRIVAL:
-        y = book(region[station], start, energy, *frame)
+        y = book(region[station], start, energy, *grid)
     else:
         until = sessions["charged"].fill_null(sessions["end"]) if "charged" in sessions.columns else sessions["end"]
-        y = spread(region[station], start, until.dt.epoch("ms").to_numpy(writable=True), energy, *frame)
+        y = spread(region[station], start, until.dt.epoch("ms").to_numpy(writable=True), energy, *grid)
     table = pl.DataFrame(
         {
             "unique_id": names.gather(np.repeat(np.arange(len(names)), len(hours))),
             "ds": pl.concat([hours] * len(names)),
             "y": y.ravel(),
-            "arrivals": book(region[station], start, np.ones(len(start)), *frame).ravel().astype(np.int64),
+            "arrivals": book(region[station], start, np.ones(len(start)), *grid).ravel().astype(np.int64),
         }
     )
     return with_calendar(table, time_zone, country)

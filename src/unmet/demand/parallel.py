@@ -15,7 +15,7 @@ from unmet.runs import available_cores
 
 __all__ = ["over_sites"]
 
-PARTS = 8  # ranges of sites
+PARTS = 8  # ranges of sites; the same on every machine, so that sums over them are too
 FEW = 64  # with fewer sites, threads cost more than they save
 
 

@@ -106,6 +106,7 @@ _MALFORMED = (ValueError, LookupError, TypeError, AttributeError)  # raised by J
 
 
 def _area_name(feature: dict[str, Any], number: int) -> str:
+    """The name of an area by its properties (`navn` in Danish files), else its id or number."""
     properties = feature.get("properties") or {}
     for key in ("name", "navn", "NAME", "Name", "id"):
         if properties.get(key) is not None:
@@ -132,6 +133,7 @@ def _kmeans(points: NDArray[np.float64], k: int, seed: int) -> Any:
 
 
 def _best_kmeans(stations: pl.DataFrame) -> tuple[Regions, str]:
+    """The number of regions with the highest silhouette score, and a sentence about it."""
     from sklearn.metrics import silhouette_score
 
     points = _points(stations)

@@ -30,7 +30,7 @@ def simulated_panel(
     """
     names = regions.centres["unique_id"]
     hours = hours_between(*period)
-    frame = (len(names), int(period[0].timestamp() * 1000), len(hours))
+    grid = (len(names), int(period[0].timestamp() * 1000), len(hours))  # regions, start [ms], hours
     region_of = pl.Series(regions.codes())
     served = arrivals.filter(pl.col("outcome") == "served")
     lost = arrivals.filter(pl.col("outcome") == "lost")
@@ -42,19 +42,19 @@ def simulated_panel(
             .to_numpy(writable=True)
         )
 
-    served_arrivals = book(group(served), _ms(served, "arrival"), np.ones(served.height), *frame)
-    lost_arrivals = book(group(lost), _ms(lost, "arrival"), np.ones(lost.height), *frame)
-    lost_kwh = book(group(lost), _ms(lost, "arrival"), lost["wanted_kwh"].to_numpy(writable=True), *frame)
+    served_arrivals = book(group(served), _ms(served, "arrival"), np.ones(served.height), *grid)
+    lost_arrivals = book(group(lost), _ms(lost, "arrival"), np.ones(lost.height), *grid)
+    lost_kwh = book(group(lost), _ms(lost, "arrival"), lost["wanted_kwh"].to_numpy(writable=True), *grid)
     if booking is Booking.ARRIVAL:
-        y = book(group(served), _ms(served, "arrival"), served["energy_kwh"].to_numpy(writable=True), *frame)
+        y = book(group(served), _ms(served, "arrival"), served["energy_kwh"].to_numpy(writable=True), *grid)
     else:
         start, taper, charged = (_ms(served, name) for name in ("start", "taper", "charged"))
         # Energy up to the taper flows at full power, the rest at a share of it.
         energy, tapered = served["energy_kwh"].to_numpy(), TAPER_SHARE * (charged - taper)
         at_full_power = energy * (taper - start) / np.maximum(taper - start + tapered, 1e-9)
         at_full_power = np.where(charged > start, at_full_power, energy)
-        y = spread(group(served), start, taper, at_full_power, *frame)
-        y += spread(group(served), taper, charged, energy - at_full_power, *frame)
+        y = spread(group(served), start, taper, at_full_power, *grid)
+        y += spread(group(served), taper, charged, energy - at_full_power, *grid)
     return pl.DataFrame(
         {
             "unique_id": names.gather(np.repeat(np.arange(len(names)), len(hours))),

@@ -45,7 +45,7 @@ FREE, RELEASED, FULL = 0, 1, 2
 RELEASED_MS = 300_000
 """Time after a plug of a full site becomes free in which the next arrival may have been waiting for it."""
 
-LONG_AGO = np.iinfo(np.int64).min
+LONG_AGO = np.iinfo(np.int64).min  # before any time
 
 
 @compiled(cached=False)
@@ -169,13 +169,14 @@ def _sweep(
     begin, end = np.empty(max_spells, np.int64), np.empty(max_spells, np.int64)
     taken, state = np.empty(max_spells, np.int32), np.empty(max_spells, np.int8)
     found_taken, found_state = np.empty(visit_count, np.int32), np.empty(visit_count, np.int8)
-    number, arrived, n = np.zeros(last_site - first_site, np.int64), np.zeros(visit_count, np.bool_), 0
+    spell_count, arrived = np.zeros(last_site - first_site, np.int64), np.zeros(visit_count, np.bool_)
+    n = 0  # spells so far
     site = np.empty(visit_count, np.int64)
     for s in range(first_site, last_site):
         earlier = n
         next_in = next_out = visits.first[s]
         stop = visits.first[s + 1]
-        now, released = opened_ms[s], LONG_AGO
+        now, released = opened_ms[s], LONG_AGO  # `released`: until when a free plug counts as just released
         while now < closed_ms[s]:
             leaves = next_out < next_in and (next_in == stop or visits.end_ms[next_out] <= visits.start_ms[next_in])
             then = closed_ms[s]
@@ -203,8 +204,8 @@ def _sweep(
                     arrived[at], site[at], found_taken[at] = True, s, cars
                     found_state[at] = FULL if cars >= capacity[s] else (RELEASED if then < released else FREE)
                 next_in += 1
-        number[s - first_site] = n - earlier
-    spells = Spells(number, begin[:n].copy(), end[:n].copy(), taken[:n].copy(), state[:n].copy())
+        spell_count[s - first_site] = n - earlier
+    spells = Spells(spell_count, begin[:n].copy(), end[:n].copy(), taken[:n].copy(), state[:n].copy())
     start_ms, row = visits.start_ms[before : before + visit_count], visits.row[before : before + visit_count]
     arrivals = Arrivals(site[arrived], start_ms[arrived], row[arrived], found_taken[arrived], found_state[arrived])
     return History(spells, arrivals)

@@ -234,17 +234,17 @@ def load_panel(folder: Path | str) -> Panel:
         _damaged(path, f"{ABOUT} has missing or invalid values")
     everyone = tables["everyone"]
     stored = PanelTables(
-        tables["panel"].select(list(SCHEMAS["panel"])),
-        tables["sessions"],
-        tables["stations"].drop(MEASURES, strict=False),
-        tables["sites"].drop(MEASURES, strict=False),
-        Regions(everyone.select("station_id", "unique_id"), tables["regions"]),
-        everyone.drop("unique_id"),
-        tables["outages"],
-        market,
-        checked_zone(zone),
-        country,
-        notes,
+        table=tables["panel"].select(list(SCHEMAS["panel"])),
+        sessions=tables["sessions"],
+        stations=tables["stations"].drop(MEASURES, strict=False),
+        sites=tables["sites"].drop(MEASURES, strict=False),
+        regions=Regions(everyone.select("station_id", "unique_id"), tables["regions"]),
+        everyone=everyone.drop("unique_id"),
+        outages=tables["outages"],
+        market=market,
+        time_zone=checked_zone(zone),
+        country=country,
+        notes=notes,
     )
     return Panel.of_tables(stored)
 

@@ -99,7 +99,7 @@ class _Sums:
     hours: list[pl.DataFrame] = field(default_factory=list)
     rejected: list[pl.DataFrame] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
-    checks: list[tuple[float, float, int]] = field(default_factory=list)  # log ratio, spread, recorded
+    checks: list[tuple[float, float, int]] = field(default_factory=list)  # log ratio, its spread, arrivals checked
 
     def add(self, result: AreaEstimate) -> None:
         """Add an area."""
@@ -128,6 +128,7 @@ class _Sums:
         self.areas.append(self._row(result, kwh, arrivals))
 
     def _row(self, result: AreaEstimate, kwh: Floats, arrivals: Floats) -> dict[str, Any]:
+        """The row of an area in the table of areas; `kwh` and `arrivals` are its losses, (draws,)."""
         lost = {
             f"lost_{what}{end}": float(value)
             for what, draws in (("kwh", kwh), ("arrivals", arrivals))
@@ -146,6 +147,7 @@ class _Sums:
         }
 
     def _add_regions(self, result: AreaEstimate, take: Integers) -> None:
+        """Add the draws of an area to those of its regions, in the order `take`."""
         recovered = result.recovered
         self.week_names = recovered.weeks
         for r, drawn in enumerate(recovered.region_draws):
@@ -202,17 +204,34 @@ class _Sums:
         regions = Regions(self.network.regions.of_station, used.sort("unique_id"))
         nothing = pl.DataFrame(schema=dict.fromkeys(("station_id", "start", "end", "energy_kwh"), pl.Null))
         tables = PanelTables(
-            table, nothing, pl.concat(self.panel_stations), pl.concat(self.panel_sites), regions, nothing,
-            pl.DataFrame(schema=OUTAGES), Market(), self.network.time_zone,
-        )  # fmt: skip
+            table=table,
+            sessions=nothing,
+            stations=pl.concat(self.panel_stations),
+            sites=pl.concat(self.panel_sites),
+            regions=regions,
+            everyone=nothing,
+            outages=pl.DataFrame(schema=OUTAGES),
+            market=Market(),
+            time_zone=self.network.time_zone,
+        )
         return Panel.of_tables(tables)
 
     def _recovered(self) -> Recovered:
+        """The sums by region, week and hour; those of stations are in the tables of the areas."""
         names = sorted(self.weeks)
         kwh, arrivals = (np.stack([self.weeks[name][i] for name in names], axis=1) for i in (0, 1))
         empty = np.zeros((len(kwh), 0))
         hours = pl.concat(self.hours).sort("unique_id", "ds")
-        return Recovered(empty, empty, arrivals, kwh, self.week_names, hours, pl.DataFrame(), None)
+        return Recovered(
+            station_arrivals=empty,
+            station_kwh=empty,
+            week_arrivals=arrivals,
+            week_kwh=kwh,
+            weeks=self.week_names,
+            hours=hours,
+            station_hours=pl.DataFrame(),
+            drivers=None,
+        )
 
     def _sensitivity(self) -> pl.DataFrame:
         """Sums over the areas, for each assumption that was evaluated in all of them."""

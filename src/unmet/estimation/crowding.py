@@ -41,10 +41,10 @@ __all__ = [
     "TYPICAL",
     "Crowding",
     "Strength",
-    "crowd",
-    "crowd_at_full",
     "fit_crowding",
     "log_likelihoods",
+    "occupancy_at_full",
+    "occupancy_at_steps",
     "step_of_taken",
     "strength",
 ]
@@ -78,7 +78,7 @@ class Crowding(NamedTuple):
         return np.asarray(np.einsum("h,hsb,b->s", self.weight, self.site, BETAS))
 
     @property
-    def none(self) -> float:
+    def no_response(self) -> float:
         """Posterior probability that arrivals do not respond to occupancy."""
         return float(self.weight[0])
 
@@ -96,9 +96,11 @@ NO_STRENGTH = Strength(np.zeros(1), 0.0)
 def strength(crowding: Crowding, capacity: Integers, weight: Floats) -> Strength:
     """How strongly arrivals respond to full sites, weighted by the drivers turned away at each, (sites,).
 
-    Under each hypothesis it is the mean of -log(response at a full site) divided by `TYPICAL`, at most 1.
+    Under each hypothesis it is the mean of -log(response at a full site) divided by `TYPICAL`, at most 1. The variance
+    is that of R / E(R) over hypotheses and sites, with R the share of the drivers who still come, which is about the
+    variance of log R.
     """
-    log_drop = -BETAS * crowd_at_full(crowding, capacity)[:, None]  # -log(response at a full site), (sites, betas)
+    log_drop = -BETAS * occupancy_at_full(crowding, capacity)[:, None]  # -log(response at a full site), (sites, betas)
     share = weight / max(float(weight.sum()), 1e-12)
     relative = np.minimum(np.einsum("hsb,sb,s->h", crowding.site, log_drop, share) / TYPICAL, 1.0)
     response = np.exp(-log_drop) * crowding.level
@@ -117,7 +119,7 @@ def step_of_taken(capacity: Integers) -> Integers:
     return np.minimum(np.where(size > STEPS, STEPS * taken // size, taken), STEPS)
 
 
-def crowd(capacity: Integers) -> Floats:
+def occupancy_at_steps(capacity: Integers) -> Floats:
     """Occupancy x = n / (c + POOL_PLUGS) of a site at each step, (sites, steps + 1); in the last step it is full."""
     size = np.maximum(capacity, 1)[:, None].astype(float)
     step = np.arange(STEPS + 1)
@@ -126,21 +128,25 @@ def crowd(capacity: Integers) -> Floats:
     return np.asarray(taken / (size + POOL_PLUGS))
 
 
-def crowd_at_full(crowding: Crowding, capacity: Integers) -> Floats:
+def occupancy_at_full(crowding: Crowding, capacity: Integers) -> Floats:
     """Occupancy x of full sites, including the drivers turned away shortly before, (sites,)."""
     size = np.maximum(capacity, 1)
     return np.asarray((size + crowding.away) / (size + POOL_PLUGS))
 
 
 def fit_crowding(likelihood: Floats, level: Floats, prior: TownPrior) -> Crowding:
-    """Posterior of beta from the log likelihoods of sites, (sites, betas)."""
+    """Posterior of beta from the log likelihoods of sites and their best levels, both (sites, betas).
+
+    The weight of a hypothesis about the network is its prior times the product over sites of their evidence, the
+    likelihood averaged over the distribution of beta under that hypothesis.
+    """
     relative = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
     table, prior_weight = _hypotheses(prior)
     evidence = np.maximum(relative @ table.T, 1e-300)  # (sites, hypotheses)
     log_weight = np.log(evidence).sum(axis=0) + prior_weight
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    kept = np.concatenate([[0], 1 + np.flatnonzero(weight[1:] > 1e-4)])
+    kept = np.concatenate([[0], 1 + np.flatnonzero(weight[1:] > 1e-4)])  # to save memory; always with no response
     site = relative[None] * table[kept][:, None, :]
     site /= np.maximum(site.sum(axis=2, keepdims=True), 1e-300)
     return Crowding(site, weight[kept] / weight[kept].sum(), level)
@@ -163,6 +169,10 @@ def _hypotheses(prior: TownPrior) -> tuple[Floats, Floats]:
 
 def log_likelihoods(expected: Floats, count: Floats, found: Floats, x: Floats, shape: float) -> tuple[Floats, Floats]:
     """Log marginal likelihood of every site and beta, and the site's best level under each, both (sites, betas).
+
+    With N arrivals of the site, n[d] of them on day d, and P = `PRIOR_ARRIVALS`, the best level is the fixed point of
+
+        level = (N + P) / (sum over d of (a + n[d]) m[d] / (a + level m[d]) + P).
 
     Args:
         expected: arrivals predicted for exposed time, (sites, days, steps).

@@ -1,9 +1,12 @@
 """Sums over exposed time: how long each site was exposed, and how many arrivals a rate predicts for that time.
 
-Both are integrals over spells in state `FREE`, in quarter hours of the clock,
+Both are integrals over spells in state `FREE`, computed by quarter hours of the clock,
 
-    T[s, k] = sum over time of  level[s, day] * response[s, taken]          for time in week bin k,
-    E[s, d, n] = sum over time of  rate[s, week bin] * response[s, n]       for time on day d with n plugs taken.
+    T[s, k] = integral of level[s, day] * response[s, taken] dt         over time in week bin k,
+    E[s, d] = integral of rate[s, week bin] * response[s, taken] dt     over time on day d,
+    E[s, d, n] = integral of rate[s, week bin] dt                       over time on day d in step n of occupancy.
+
+The functions with a leading underscore run over the sites from `begin` to `end` and add to their last array.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ __all__ = [
     "expected_by_day",
     "expected_by_step",
     "exposed_by_week",
-    "exposed_by_week_often",
+    "exposed_by_week_weighted",
     "full_hours",
     "time_sums",
     "usual_of_rows",
@@ -51,13 +54,16 @@ def exposed_by_week(spells: Spells, clock: Clock, level: Floats, response: Float
     Returns:
         Hours, (sites, bins of the week).
     """
-    return np.asarray(exposed_by_week_often(spells, clock, level, response, held, np.ones((1, clock.days)))[0])
+    return np.asarray(exposed_by_week_weighted(spells, clock, level, response, held, np.ones((1, clock.days)))[0])
 
 
-def exposed_by_week_often(
+def exposed_by_week_weighted(
     spells: Spells, clock: Clock, level: Floats, response: Floats, held: NDArray[np.bool_], weight: Floats
 ) -> Floats:
-    """`exposed_by_week` for several weights of days, (times, days), in one pass: (times, sites, bins of the week)."""
+    """`exposed_by_week` for several weightings of days at once.
+
+    `weight` is (weightings, days); the result is (weightings, sites, bins of the week).
+    """
     hours = np.zeros((len(level), BINS_A_WEEK, len(weight)))
     by_day = np.ascontiguousarray(weight.T)
     over_sites(_exposed_by_week, len(level), spells, clock, level, response, held, by_day, hours)
@@ -76,7 +82,7 @@ def _exposed_by_week(
     begin: int,
     end: int,
 ) -> None:
-    times = weight.shape[1]
+    weightings = weight.shape[1]
     last = response.shape[1] - 1
     for s in range(begin, end):
         for i in range(spells.first[s], spells.first[s + 1]):
@@ -88,12 +94,12 @@ def _exposed_by_week(
                 if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
                     week, day = clock.week[bin_], clock.day[bin_]
                     part = share * factor * level[s, day]
-                    for j in range(times):
+                    for j in range(weightings):
                         hours[s, week, j] += part * weight[day, j]
 
 
 def expected_by_day(
-    spells: Spells, clock: Clock, rate: Floats, response: Floats, held: NDArray[np.bool_], part: bool
+    spells: Spells, clock: Clock, rate: Floats, response: Floats, held: NDArray[np.bool_], in_held: bool
 ) -> Floats:
     """Arrivals that a weekly rate predicts for the exposed time of each site and day, (sites, days).
 
@@ -103,10 +109,10 @@ def expected_by_day(
         rate: arrivals per hour, (sites, bins of the week).
         response: as in `exposed_by_week`.
         held: blocks that are held out, (sites, blocks), or (0, 0) for none.
-        part: whether to sum over the blocks that are held out, rather than over all others.
+        in_held: whether to sum over the blocks that are held out, rather than over all others.
     """
     total = np.zeros((len(rate), clock.days))
-    over_sites(_expected_by_day, len(rate), spells, clock, rate, response, held, part, total)
+    over_sites(_expected_by_day, len(rate), spells, clock, rate, response, held, in_held, total)
     return total
 
 
@@ -117,7 +123,7 @@ def _expected_by_day(
     rate: Floats,
     response: Floats,
     held: NDArray[np.bool_],
-    part: bool,
+    in_held: bool,
     total: Floats,
     begin: int,
     end: int,
@@ -130,7 +136,7 @@ def _expected_by_day(
             weight = response[s, min(spells.taken[i], last)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
-                if len(held) == 0 or held[s, bin_ // BLOCK_BINS] == part:
+                if len(held) == 0 or held[s, bin_ // BLOCK_BINS] == in_held:
                     total[s, clock.day[bin_]] += share * BIN_HOURS * weight * rate[s, clock.week[bin_]]
 
 
@@ -168,11 +174,11 @@ def _expected_by_step(
         for i in range(spells.first[s], spells.first[s + 1]):
             if spells.state[i] != FREE:
                 continue
-            taken = step[s, min(spells.taken[i], last)]
+            n = step[s, min(spells.taken[i], last)]
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if len(held) == 0 or not held[s, bin_ // BLOCK_BINS]:
-                    total[s, clock.day[bin_], taken] += share * BIN_HOURS * rate[s, clock.week[bin_]]
+                    total[s, clock.day[bin_], n] += share * BIN_HOURS * rate[s, clock.week[bin_]]
 
 
 class TimeSums(NamedTuple):
@@ -181,7 +187,7 @@ class TimeSums(NamedTuple):
     whole: Floats  # with records
     free: Floats  # with a free plug
     full: Floats  # without one
-    full_squared: Floats  # sum of the squared lengths of full periods, each without interruptions of a few minutes
+    full_squared: Floats  # sum of the squared lengths of full periods; `RELEASED` spells do not end a period
     cars: Floats  # car-hours
 
 
@@ -224,9 +230,9 @@ def full_hours(spells: Spells, clock: Clock, rate: Floats) -> FullHours:
 
 @compiled()
 def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int) -> FullHours:
-    rows, room = 0, 1024
-    site, hour = np.empty(room, np.int64), np.empty(room, np.int64)
-    full, usual = np.empty(room), np.empty(room)
+    rows, allocated = 0, 1024
+    site, hour = np.empty(allocated, np.int64), np.empty(allocated, np.int64)
+    full, usual = np.empty(allocated), np.empty(allocated)
     for s in range(begin, end):
         first_row = rows
         for i in range(spells.first[s], spells.first[s + 1]):
@@ -235,10 +241,10 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
             begin_ms, end_ms = spells.begin_ms[i] - clock.first_ms, spells.end_ms[i] - clock.first_ms
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 if rows == first_row or hour[rows - 1] != bin_ // BINS_AN_HOUR:
-                    if rows == room:
+                    if rows == allocated:
                         site, hour = np.append(site, np.empty_like(site)), np.append(hour, np.empty_like(hour))
                         full, usual = np.append(full, np.empty_like(full)), np.append(usual, np.empty_like(usual))
-                        room *= 2
+                        allocated *= 2
                     site[rows], hour[rows], full[rows], usual[rows] = s, bin_ // BINS_AN_HOUR, 0.0, 0.0
                     rows += 1
                 full[rows - 1] += share * BIN_HOURS
@@ -247,7 +253,10 @@ def _full_hours(spells: Spells, clock: Clock, rate: Floats, begin: int, end: int
 
 
 def usual_of_rows(spells: Spells, clock: Clock, rows: FullHours, rates: Floats) -> Floats:
-    """Arrivals that several weekly rates, (times, sites, bins of the week), predict for full time, (rows, times)."""
+    """Arrivals that several weekly rates predict for full time, (rows, profiles).
+
+    `rates` is (profiles, sites, bins of the week).
+    """
     sites = rates.shape[1]
     usual = np.zeros((len(rows.site), len(rates)))
     first, by_site = np.searchsorted(rows.site, np.arange(sites + 1)), np.ascontiguousarray(np.moveaxis(rates, 0, -1))
@@ -259,7 +268,7 @@ def usual_of_rows(spells: Spells, clock: Clock, rows: FullHours, rates: Floats) 
 def _usual_of_rows(
     spells: Spells, clock: Clock, hour: Integers, first: Integers, rate: Floats, usual: Floats, begin: int, end: int
 ) -> None:
-    times = rate.shape[2]
+    profiles = rate.shape[2]
     for s in range(begin, end):
         row = first[s]
         for i in range(spells.first[s], spells.first[s + 1]):
@@ -269,5 +278,5 @@ def _usual_of_rows(
             for bin_, share in pieces(begin_ms, end_ms, BIN_MS):
                 while hour[row] != bin_ // BINS_AN_HOUR:
                     row += 1
-                for j in range(times):
+                for j in range(profiles):
                     usual[row, j] += share * BIN_HOURS * rate[s, clock.week[bin_], j]

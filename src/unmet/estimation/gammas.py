@@ -41,7 +41,11 @@ def quiet_days(count: Floats, expected: Floats) -> NDArray[np.bool_]:
 
 
 def log_marginal(count: Floats, expected: Floats, shape: float) -> float:
-    """Log marginal likelihood of counts, up to a term that does not depend on the shape."""
+    """Log marginal likelihood of counts n with means m, up to a term that does not depend on the shape a.
+
+    It is the sum of n log m + log Gamma(a + n) - log Gamma(a) - n log a - (a + n) log(1 + m / a), and of n log m - m if
+    a is infinite.
+    """
     return float(_log_marginals(count, expected, np.array([shape]))[0])
 
 

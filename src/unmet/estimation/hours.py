@@ -3,7 +3,9 @@
 The rate of a site in one hour is multiplied by a gamma variable of mean 1 and shape c. An hour in which a site fills up
 tends to be a busy one, and its arrivals while a plug was free show how busy: with n arrivals in the exposed part of the
 hour where m were expected, the posterior of the variable is gamma with shape c + n and rate c + m. The shape is
-estimated by maximum marginal likelihood.
+estimated by maximum marginal likelihood: up to a constant, the log likelihood of an hour is
+
+    log Gamma(c + n) - log Gamma(c) - n log c - (c + n) log(1 + m / c),      and -m without bursts (infinite c).
 
 Assumption: a burst lasts about an hour. Batches that arrive within minutes are only partly covered.
 """
@@ -24,15 +26,15 @@ from unmet.estimation.exposed import FullHours
 
 __all__ = ["HourEffects", "hour_effects"]
 
-SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])
+SHAPES = np.concatenate([np.geomspace(0.5, 64.0, 15), [np.inf]])  # grid of c; the last stands for no bursts
 MIN_GAIN = 4.0  # gain in log likelihood from which bursts count as more than chance; stricter than for day effects
 MAX_SITES = 300  # highest number of sites to estimate the shape from
 
 
 class HourEffects(NamedTuple):
-    """Bursts in the hours in which sites were full; positions are those of the full hours."""
+    """Bursts in the hours in which sites were full; arrays have one entry per row of `FullHours`."""
 
-    shape: float
+    shape: float  # infinite for no bursts
     arrivals: Floats  # observed in the exposed part of the hour
     expected: Floats  # expected in the exposed part of the hour
 
@@ -45,7 +47,7 @@ class HourEffects(NamedTuple):
 
 
 def hour_effects(
-    history: History, clock: Clock, rate: Floats, level: Floats, response: Floats, rows: FullHours, learned: int
+    history: History, clock: Clock, rate: Floats, level: Floats, response: Floats, rows: FullHours, learned_hours: int
 ) -> HourEffects:
     """Effects of the hours in which sites were full.
 
@@ -56,12 +58,12 @@ def hour_effects(
         level: level of each site and day, (sites, days).
         response: factor on the rate by number of taken plugs, (sites, max_taken + 1).
         rows: the hours in which sites were full.
-        learned: number of hours from the start of the period from which the shape is estimated.
+        learned_hours: number of hours from the start of the period from which the shape is estimated.
     """
     sites = len(rate)
     stride = -(-sites // MAX_SITES)
     used = np.arange(sites) % stride == 0
-    count, expected, value = _counts_and_likelihoods(history, clock, rate, level, response, rows, used, learned)
+    count, expected, value = _counts_and_likelihoods(history, clock, rate, level, response, rows, used, learned_hours)
     best = int(value[:-1].argmax())
     shape = float(SHAPES[best]) if value[best] > value[-1] + MIN_GAIN else np.inf
     return HourEffects(shape, count, expected)
@@ -75,14 +77,14 @@ def _counts_and_likelihoods(
     response: Floats,
     rows: FullHours,
     used: NDArray[np.bool_],
-    learned: int,
+    learned_hours: int,
 ) -> tuple[Floats, Floats, Floats]:
     """Arrivals observed and expected in the exposed part of full hours, and the log likelihood of each shape."""
     sites = len(rate)
     count, expected = np.zeros(len(rows.site)), np.zeros(len(rows.site))
     first_arrival, first_row = (np.searchsorted(of.site, np.arange(sites + 1)) for of in (history.arrivals, rows))
     firsts = (rows.hour, first_arrival, first_row)
-    given = (history, clock, rate, level, response, *firsts, SHAPES, used, learned, count, expected)
+    given = (history, clock, rate, level, response, *firsts, SHAPES, used, learned_hours, count, expected)
     return count, expected, np.sum(over_sites(_hours, sites, *given), axis=0)
 
 
@@ -98,7 +100,7 @@ def _hours(
     first_row: Integers,
     shapes: Floats,
     used: NDArray[np.bool_],
-    learned: int,
+    learned_hours: int,
     count: Floats,
     expected: Floats,
     begin: int,
@@ -124,7 +126,7 @@ def _hours(
         for row in range(first_row[s], first_row[s + 1]):
             count[row], expected[row] = n[row_hour[row]], m[row_hour[row]]
         if used[s]:
-            for h in range(min(learned, hours)):
+            for h in range(min(learned_hours, hours)):
                 if m[h] > 0:
                     for k in range(len(shapes)):
                         a = shapes[k]
@@ -132,6 +134,6 @@ def _hours(
                             value[k] -= m[h]
                             continue
                         value[k] -= (a + n[h]) * np.log1p(m[h] / a)
-                        for i in range(int(n[h])):
+                        for i in range(int(n[h])):  # log Gamma(a + n) - log Gamma(a) - n log a
                             value[k] += np.log1p(i / a)
     return value

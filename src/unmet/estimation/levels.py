@@ -37,7 +37,11 @@ class SlowLevel(NamedTuple):
 
 
 def slow_level(count: Floats, expected: Floats) -> SlowLevel:
-    """Slow levels from observed arrivals and those expected at level 1, both (series, days), with a common memory."""
+    """Slow levels from observed arrivals and those expected at level 1, both (series, days), with a common memory.
+
+    Memories are compared by the Poisson log likelihood of each day, sum of n log(level m) - level m, with the level
+    from all other days.
+    """
     best, chosen = -np.inf, SlowLevel(np.ones_like(count), np.inf)
     for memory in MEMORIES:
         observed, usual = _around(count, memory), _around(expected, memory)
@@ -50,11 +54,12 @@ def slow_level(count: Floats, expected: Floats) -> SlowLevel:
 
 def level_before(count: Floats, expected: Floats, memory: float) -> Floats:
     """Slow level of each day from the days before it alone, (series, days)."""
-    keep = float(np.exp(-1 / memory))
-    return _ratio(_before(count, keep), _before(expected, keep), memory)
+    decay = float(np.exp(-1 / memory))
+    return _ratio(_before(count, decay), _before(expected, decay), memory)
 
 
 def _ratio(count: Floats, expected: Floats, memory: float) -> Floats:
+    """The level, from weighted sums of observed and expected arrivals."""
     if np.isinf(memory):
         return np.ones_like(count)
     return np.asarray((PRIOR_ARRIVALS + count) / (PRIOR_ARRIVALS + expected))
@@ -62,15 +67,16 @@ def _ratio(count: Floats, expected: Floats, memory: float) -> Floats:
 
 def _around(values: Floats, memory: float) -> Floats:
     """Weighted sums over the days around each day, without the day itself."""
-    keep = float(np.exp(-1 / memory))
-    forwards, backwards = _before(values, keep), _before(np.ascontiguousarray(values[:, ::-1]), keep)[:, ::-1]
+    decay = float(np.exp(-1 / memory))
+    forwards, backwards = _before(values, decay), _before(np.ascontiguousarray(values[:, ::-1]), decay)[:, ::-1]
     return np.asarray(forwards + backwards)
 
 
 @compiled()
-def _before(values: Floats, keep: float) -> Floats:
+def _before(values: Floats, decay: float) -> Floats:
+    """Sums over all earlier days e of decay^(d - e) values[e], for each day d, (series, days)."""
     total = np.zeros_like(values)
     for series in range(values.shape[0]):
         for day in range(1, values.shape[1]):
-            total[series, day] = keep * (total[series, day - 1] + values[series, day - 1])
+            total[series, day] = decay * (total[series, day - 1] + values[series, day - 1])
     return total

@@ -44,7 +44,8 @@ from unmet.shown import Shown
 __all__ = ["LostDemand"]
 
 PROFILES, MANY_SITES = 16, 1000
-"""Number of resampled weekly profiles; half as many for large networks, to save time."""
+"""Number of resampled weekly profiles; half as many if there are more than `MANY_SITES` sites, to save time."""
+NETWORK_STREAM = 1  # keeps the network's random numbers apart from those of its sites (2) and of competitors (3)
 
 
 class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
@@ -73,7 +74,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         ['site_id', 'name', 'lat', 'lon']
     """
 
-    _keep_regions = False  # whether to keep all draws of region-hours, to add up areas
+    _keep_regions = False  # whether to keep all draws of region-hours; needed to add up areas
 
     def __init__(
         self,
@@ -103,12 +104,12 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
                 estimated from the days before it. Capacities, sites, openings and the shares of stations in the
                 losses of their site are those of the whole panel.
         """
-        self._check()
-        rng = np.random.default_rng([self.seed, 1])
+        self._check_options()
+        rng = np.random.default_rng([self.seed, NETWORK_STREAM])
         until = until if until is None or until.tzinfo is not None else until.replace(tzinfo=dt.UTC)
         until_ms = None if until is None else int(until.timestamp() * 1000)
         require_rates(panel.sessions.height, panel.sites.height, panel.hours // 24)
-        # 1. Occupancy: when was every site full?
+        # 1. Occupancy: when was every site full? Rates are learned from `learned`, and losses estimated for `network`.
         network = observe(panel)
         learned = network if until_ms is None else network.before(until_ms)
         # 2. Components: what does the arrival rate depend on in these records?
@@ -125,15 +126,15 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 5. Bursts: how busy was each hour in which a site was full?
         response = response_table(known.crowding, network.capacity)
         rows = full_hours(network.history.spells, network.clock, known.weekly)
-        hours = network.clock.hours if until_ms is None else (until_ms - network.clock.first_ms) // HOUR_MS
+        until_hour = network.clock.hours if until_ms is None else (until_ms - network.clock.first_ms) // HOUR_MS
         sessions = panel.sessions.filter(~pl.Series(failed_attempts(panel.sessions)))
         sessions = sessions if until is None else sessions.filter(pl.col("start") < until)
-        early = rows.hour < hours
-        bursts = hour_effects(network.history, network.clock, known.weekly, known.level, response, rows, hours)
+        bursts = hour_effects(network.history, network.clock, known.weekly, known.level, response, rows, until_hour)
         # 6. Waiting: how many drivers waited and were served at the same site?
         turned_away = _turned_away(network, known, rows, bursts)
         departures = after_departures(learned.history, network.clock, known.weekly, known.level, response)
-        waited = waiting_drivers(departures, learned.arrivals_at_full, network.by_site(rows.site, turned_away * early))
+        away_of_site = network.by_site(rows.site, turned_away * (rows.hour < until_hour))
+        waited = waiting_drivers(departures, learned.arrivals_at_full, away_of_site)
         waits = draw_waits(waited, self.waiting, self.draws, rng)
         leaving = leaving_drivers(waits, spills, waited.turned_away, refitted=rates is not initial_rates)
         # 7. Energies: how much would a lost driver have charged?
@@ -145,9 +146,8 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # 9. Posterior draws, and their sums.
         require_draws(len(rows.site), network.clock.hours, PROFILES, self.draws, available_cores())
         usual = _resampled_usual(rates, learned, network, rows, rng)
-        of_site = network.by_site(rows.site, turned_away * early)
-        responds = NO_STRENGTH if known.crowding is None else strength(known.crowding, network.capacity, of_site)
-        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_, of_site, rng)
+        responds = NO_STRENGTH if known.crowding is None else strength(known.crowding, network.capacity, away_of_site)
+        common = draw_network(known, usual.shape[1], leaving, self.prior, responds, self.self_check_, away_of_site, rng)
         variation = energy_variation(sessions)
         given = Ingredients(panel, network, known, rows, usual, bursts, common, session_kwh, variation, self.seed)
         self.recovered_: Recovered = sum_draws(given, self.interval, keep_regions=self._keep_regions)
@@ -160,6 +160,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         # Share of the drivers turned away at each site who are lost, including the errors that all sites share.
         self.lost_share_ = np.asarray((common.leaves * common.error[:, None]).mean(axis=0))
         self.station_weight_ = np.bincount(station, minlength=panel.stations.height) + 0.5
+        # Share of the drivers turned away who may have waited, at most.
         self.retaken_ = waited.retaken / max(float(waited.excess.turned_away.sum()), 1e-9)
         return self
 
@@ -203,32 +204,32 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
             [kWh], and `arrivals, lost_arrivals, true_arrivals`. Lost and true values have `_low` and `_high`.
         """
         self._check_fitted()
-        return self._out(station_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
+        return self._as_given(station_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
 
     def by_site(self) -> Frame:
         """As `by_station`, one row per site (adjacent stations)."""
         self._check_fitted()
-        return self._out(site_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
+        return self._as_given(site_table(self.panel_, self.network_, self.rows_, self.recovered_, self.interval))
 
     def by_region(self) -> Frame:
         """As `by_station`, one row per region."""
         self._check_fitted()
-        return self._out(region_table(self.panel_, self.recovered_, self.interval))
+        return self._as_given(region_table(self.panel_, self.recovered_, self.interval))
 
     def by_week(self) -> Frame:
         """As `by_station`, one row per region and local week, and per week for all regions together."""
         self._check_fitted()
-        return self._out(week_table(self.panel_, self.recovered_, self.interval))
+        return self._as_given(week_table(self.panel_, self.recovered_, self.interval))
 
     def by_hour(self) -> Frame:
         """As `by_station`, one row per region and hour."""
         self._check_fitted()
-        return self._out(hour_table(self.panel_, self.recovered_))
+        return self._as_given(hour_table(self.panel_, self.recovered_))
 
     def station_hours(self) -> Frame:
         """Station-hours with an arrival or without a free plug, with the posterior mean of lost arrivals and energy."""
         self._check_fitted()
-        return self._out(station_hour_table(self.panel_, self.network_, self.rows_, self.recovered_))
+        return self._as_given(station_hour_table(self.panel_, self.network_, self.rows_, self.recovered_))
 
     def panel_table(self) -> Frame:
         """The panel's table with estimates of unobserved demand, for training models.
@@ -238,12 +239,12 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
             (in [0, 1]), `lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws` [kWh] and the calendar.
         """
         self._check_fitted()
-        return self._out(panel_table(self))
+        return self._as_given(panel_table(self))
 
     def sensitivity(self) -> Frame:
         """The estimate under other assumptions: `assumption, lost_kwh` [kWh], `lost_arrivals`."""
         self._check_fitted()
-        return self._out(sensitivity_table(self))
+        return self._as_given(sensitivity_table(self))
 
     def notes(self) -> list[str]:
         """Warnings and findings to read before using the estimate, the most serious first."""
@@ -269,7 +270,12 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         return {"taken": int(most[site]), "capacity": int(network.capacity[site])}
 
     def _from_prior(self) -> dict[str, float]:
-        """How much of the estimate and of its interval depends on the prior from other towns."""
+        """How much of the estimate and of its interval depends on the prior from other towns.
+
+        `from_prior` is the share of the loss at sites with one plug, whose response to occupancy their records cannot
+        show, times the strength of the response; `prior_shift` the relative change of the estimate by the mean error
+        in those towns; `prior_interval` the share of the variance of the log total that comes from them.
+        """
         lost = self._lost_by_site()
         single = float(lost[self.network_.capacity == 1].sum() / max(lost.sum(), 1e-9))
         responds = self.strength_
@@ -286,7 +292,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         values = estimate(draws, self.interval)
         return {name: float(value) for name, value in zip(("mean", "low", "high"), values, strict=True)}
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         for name, value in (("waiting", self.waiting), ("spill", self.spill)):
             if value is not None and not 0 <= value <= 1:
                 raise InputError(f"A share of {value:g} for {name} makes no sense: give one from 0 to 1, such as 0.3.")
@@ -297,7 +303,7 @@ class LostDemand(Shown, BaseEstimator):  # type: ignore[misc]
         if self.draws < 20:
             raise InputError(f"{self.draws} draws are too few for an interval: ask for at least 20.")
 
-    def _out(self, table: pl.DataFrame) -> Frame:
+    def _as_given(self, table: pl.DataFrame) -> Frame:
         return to_frame_type(table, self.panel_.frame_type)
 
     def _check_fitted(self) -> None:
@@ -310,7 +316,7 @@ def _resampled_usual(
 ) -> Floats:
     """Arrivals predicted for full hours by resampled weekly profiles, (rows, profiles).
 
-    Resampling measures the uncertainty of profiles; their mean is kept at the profile fitted to the records.
+    Resampling measures the uncertainty of profiles; the mean of each site is scaled to that of the fitted profile.
     """
     profiles = PROFILES if network.sites <= MANY_SITES else PROFILES // 2
     weekly = resampled_weekly(rates, learned.history, learned.clock, learned.capacity, profiles, rng)
@@ -323,7 +329,7 @@ def _resampled_usual(
 
 
 def _mean_burst(network: Network, rates: Rates) -> float:
-    """Mean burst effect of the hours in which sites were full."""
+    """Mean burst effect of the hours in which sites were full, weighted by their usual arrivals."""
     rows = full_hours(network.history.spells, network.clock, rates.weekly)
     response, usual = response_table(rates.crowding, network.capacity), rates.at_rows(network.clock, rows)
     bursts = hour_effects(
@@ -333,7 +339,7 @@ def _mean_burst(network: Network, rates: Rates) -> float:
 
 
 def _turned_away(network: Network, rates: Rates, rows: FullHours, bursts: HourEffects) -> Floats:
-    """Arrivals expected at full sites, by full hour."""
+    """Arrivals expected while sites were full, by full hour: usual arrivals x levels x burst x response, (rows,)."""
     return rates.at_rows(network.clock, rows) * bursts.mean * response_at_full(rates, network.capacity)[rows.site]
 
 

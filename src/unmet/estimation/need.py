@@ -22,7 +22,10 @@ def bytes_of_rates(sessions: int, sites: int, days: int) -> int:
 
 
 def bytes_of_draws(full_hours: int, hours: int, profiles: int, draws: int, cores: int) -> int:
-    """Memory for draws [byte]: predictions for full site-hours, and the draws of one region per core."""
+    """Memory for draws [byte]: predictions for full site-hours, and the draws of one region per core.
+
+    Three arrays (full hours, profiles) and, for each of up to eight regions, four arrays (hours, draws) exist at once.
+    """
     return FLOAT_BYTES * (3 * profiles * full_hours + 4 * min(cores, 8) * draws * hours)
 
 

@@ -16,10 +16,11 @@ __all__ = ["FAR_OFF", "estimate_notes"]
 
 FAR_OFF = 0.1
 """Distance of the self-check's log ratio from 0, beyond chance, from which the estimate is doubtful."""
-FEW_SESSIONS, FEW_DAYS = 200, 14
-SILENT_DAYS = 30
+FEW_SESSIONS, FEW_DAYS = 200, 14  # fewer sessions or days than these are too few to learn from
+SILENT_DAYS = 30  # time without a session at a site from which it is mentioned
 NOTABLE = 0.1  # share of drivers from which waiting, spill and restarts are mentioned
 ALWAYS = 0.95  # share of the time from which a site counts as always full
+SURE = 0.9  # probability from which a capacity counts as certain
 UNSURE_LOSS = 0.2  # share of the loss at sites of uncertain capacity from which that is mentioned
 SINGLE_LOSS = 0.5  # share of the loss at sites with one plug from which that is mentioned
 
@@ -35,7 +36,19 @@ def estimate_notes(
     restarts: float,
     burst_shape: float,
 ) -> list[str]:
-    """Sentences about doubts and findings; `lost` are lost arrivals by site."""
+    """Sentences about doubts and findings, the most serious first.
+
+    Args:
+        panel: the records.
+        network: sites as the estimator sees them.
+        rows: hours in which sites were full.
+        lost: lost arrivals, (sites,).
+        check: the self-check.
+        waiting: share of the drivers at full sites who wait until they are served.
+        spill: share who are served at another site nearby.
+        restarts: departures that are followed at once by another session of the same car, per departure.
+        burst_shape: shape of the effects of single hours; infinite for no bursts.
+    """
     hours = np.maximum((network.closed_ms - network.opened_ms) / 3_600_000, 1e-9)
     full = np.bincount(rows.site, rows.full, minlength=network.sites) / hours
     return [
@@ -94,21 +107,20 @@ def _always_full(panel: Panel, full: NDArray[np.float64]) -> list[str]:
 
 def _capacity(panel: Panel, lost: NDArray[np.float64]) -> list[str]:
     notes = []
-    source = panel.stations["capacity_from"].value_counts()
-    number = dict(source.iter_rows())
-    if fewer := number.get("fewer than listed", 0):
+    stations_by_source = dict(panel.stations["capacity_from"].value_counts().iter_rows())
+    if fewer := stations_by_source.get("fewer than listed", 0):
         notes.append(
             f"{_count(fewer, 'station charges', 'stations charge')} fewer cars at once than "
             f"{'it has' if fewer == 1 else 'they have'} plugs or connectors ({_names(panel, 'fewer than listed')}): "
             "drivers stop coming before all are taken, as happens if connectors share a charger. If that is wrong, so "
             "is most of the loss there: see capacity_from in stations.csv."
         )
-    if more := number.get("more than listed", 0):
+    if more := stations_by_source.get("more than listed", 0):
         notes.append(
             f"{_count(more, 'station had', 'stations had')} more cars at once than listed plugs "
             f"({_names(panel, 'more than listed')}): the records take precedence. Check the table of stations."
         )
-    unsure = panel.sites["capacity_sure"].to_numpy() < 0.9
+    unsure = panel.sites["capacity_sure"].to_numpy() < SURE
     if lost.sum() > 0 and lost[unsure].sum() > UNSURE_LOSS * lost.sum():
         notes.append(
             f"{100 * lost[unsure].sum() / lost.sum():.0f} % of the loss is at sites whose capacity is inferred from "

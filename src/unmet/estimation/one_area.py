@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class AreaEstimate:
     panel_stations: pl.DataFrame  # Panel.stations
     panel_sites: pl.DataFrame  # Panel.sites
     table: pl.DataFrame  # Panel.table
-    recovered: Recovered  # with `region_draws`, without station-hours
+    recovered: Recovered  # with `region_draws`; what is not added up is left out, as it is sent between processes
     error: Floats  # (draws,), error that all sites of the area share
     sensitivity: pl.DataFrame
     summary: dict[str, Any]  # LostDemand.summary
@@ -72,31 +72,27 @@ def estimate_area(task: AreaTask) -> AreaEstimate | None:
         return None
     lost = _AreaLostDemand(**(task.options | {"seed": area_seed(task.options["seed"], task.area.number)})).fit(panel)
     whole = lost.recovered_
-    recovered = Recovered(
-        whole.station_arrivals, whole.station_kwh, whole.week_arrivals, whole.week_kwh, whole.weeks,
-        whole.hours.clear(), whole.station_hours.clear(), None, whole.region_draws,
-    )  # fmt: skip
     return AreaEstimate(
-        task.area,
-        station_table(panel, lost.network_, lost.rows_, whole, lost.interval),
-        site_table(panel, lost.network_, lost.rows_, whole, lost.interval),
-        panel.stations,
-        panel.sites,
-        panel.table,
-        recovered,
-        lost.ingredients_.common.error,
-        sensitivity_table(lost),
-        lost.summary(),
-        lost.self_check_,
-        float(lost.turned_away_.sum()),
-        rejected,
-        counts,
+        area=task.area,
+        stations=station_table(panel, lost.network_, lost.rows_, whole, lost.interval),
+        sites=site_table(panel, lost.network_, lost.rows_, whole, lost.interval),
+        panel_stations=panel.stations,
+        panel_sites=panel.sites,
+        table=panel.table,
+        recovered=replace(whole, hours=whole.hours.clear(), station_hours=whole.station_hours.clear(), drivers=None),
+        error=lost.ingredients_.common.error,
+        sensitivity=sensitivity_table(lost),
+        summary=lost.summary(),
+        check=lost.self_check_,
+        turned_away=float(lost.turned_away_.sum()),
+        rejected=rejected,
+        counts=counts,
     )
 
 
-def area_seed(seed: int, number: int) -> int:
+def area_seed(seed: int, area: int) -> int:
     """The seed of an area. The first has the seed of the estimate, so a single area gives the usual result."""
-    return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    return seed if area == 0 else int(np.random.SeedSequence([seed, area]).generate_state(1)[0])
 
 
 def _panel(task: AreaTask) -> tuple[Panel | None, pl.DataFrame, dict[str, int]]:

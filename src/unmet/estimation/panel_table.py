@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["panel_table"]
 
 LIKELY = 0.5  # probability of a loss from which an hour counts as censored
+ELSEWHERE_STREAM = 3  # keeps these random numbers apart from others of the same seed
 
 
 def panel_table(lost: LostDemand) -> pl.DataFrame:
     """Observed demand with `censored, exposure, lost_arrivals, lost_kwh, elsewhere_kwh, lost_kwh_before, lost_draws`.
+
+    `exposure` is the expected share of a region's arrivals that the records show:
+
+        1 - (lost + elsewhere) / (own + elsewhere),      own: arrivals at own sites, served or lost.
 
     `lost_kwh_before` is the energy expected to be lost or to go elsewhere, given the levels of earlier days only, so
     that a model may use it as a lag. `lost_draws` are draws of that energy given all records. They are left out if the
@@ -53,7 +58,7 @@ def panel_table(lost: LostDemand) -> pl.DataFrame:
         "censored": censored | (shares.share <= 0)[:, None],
         "exposure": np.clip(exposure, 0.0, 1.0),
         "elsewhere_kwh": elsewhere * kwh,
-        "lost_kwh_before": _before(lost, parts, shares, kwh),
+        "lost_kwh_before": _lost_before(lost, parts, shares, kwh),
     }
     table = table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items())
     if "lost_draws" in recovered.hours.columns:
@@ -109,14 +114,14 @@ def _energies(lost: LostDemand) -> Floats:
     return np.asarray(mean[:, block])
 
 
-def _before(lost: LostDemand, parts: Parts, shares: Shares, kwh: Floats) -> Floats:
+def _lost_before(lost: LostDemand, parts: Parts, shares: Shares, kwh: Floats) -> Floats:
     """Energy expected to be lost or to go elsewhere, from earlier days only, (regions, hours) [kWh]."""
     network, rates, rows = lost.network_, lost.rates_, lost.rows_
     known = rates.onwards(network.history, network.clock, network.capacity, network.clock.first_ms)
     lost_share = lost.lost_share_ * lost.panel_.sites["capacity_sure"].to_numpy()
     arrivals = known.at_rows(network.clock, rows) * (response_at_full(rates, network.capacity) * lost_share)[rows.site]
     total = np.zeros(kwh.shape)
-    for k in range(int(np.diff(parts.first).max(initial=0))):
+    for k in range(int(np.diff(parts.first).max(initial=0))):  # first, second, ... region of every site
         at = parts.first[rows.site] + k
         inside = at < parts.first[rows.site + 1]
         np.add.at(total, (parts.region[at[inside]], rows.hour[inside]), (arrivals[inside] * parts.share[at[inside]]))
@@ -136,6 +141,6 @@ def _draws(lost: LostDemand, own: Floats, shares: Shares, kwh: Floats) -> pl.Ser
     hour = ((recovered.hours["ds"] - panel.period[0]).dt.total_milliseconds() // 3_600_000).to_numpy()
     drawn[region, hour] = recovered.hours["lost_draws"].to_numpy()
     if (shares.share < 1).any():
-        rng = np.random.default_rng([lost.seed, 3])
+        rng = np.random.default_rng([lost.seed, ELSEWHERE_STREAM])
         drawn += draw_elsewhere(own, shares, kwh, energy_variation(panel.sessions), kept, rng).astype(np.float32)
     return pl.Series("lost_draws", drawn.reshape(-1, kept), dtype=pl.Array(pl.Float32, kept))

@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.estimation.clock import BINS_AN_HOUR, Clock
-from unmet.estimation.crowding import BETAS, Crowding, Strength, crowd_at_full
+from unmet.estimation.crowding import BETAS, Crowding, Strength, occupancy_at_full
 from unmet.estimation.energies import BLOCK
 from unmet.estimation.exposed import FullHours
 from unmet.estimation.hours import HourEffects
@@ -80,6 +80,11 @@ def draw_network(
     rng: np.random.Generator,
 ) -> NetworkDraws:
     """Draw the factors that all sites share.
+
+    With the strength s of the response, the error of other towns and that of this network are log-normal:
+
+        log error = s (bias + bias_spread z1) - (s bias_spread)^2 / 2 + spread z2 - spread^2 / 2,
+        spread^2 = excess of the self-check^2 + MODEL_ERROR^2 + rate_spread^2,      z1, z2 ~ Normal(0, 1).
 
     Args:
         rates: the fitted intensity.
@@ -190,6 +195,9 @@ def _draw_hours(
 ) -> tuple[Floats, Floats]:
     """Draw arrivals and energy of every full hour, (hours, draws).
 
+    Arrivals are Poisson with mean usual * level * burst. Given n arrivals in the exposed part of the hour where m were
+    expected, the burst is gamma with shape c + n and rate c + m * busier.
+
     Args:
         rng: random numbers.
         usual: arrivals predicted by each profile, (hours, profiles).
@@ -262,11 +270,14 @@ def _mean_site_day(rates: Rates, site: int, days: NDArray[np.integer]) -> Floats
 def _response(
     site: int, network: NetworkDraws, crowding: Crowding | None, capacity: int, rng: np.random.Generator
 ) -> Floats:
-    """Share of the usual arrivals that still come to the full site, times its level, (draws,)."""
+    """Share of the usual arrivals that still come to the full site, times its level, (draws,).
+
+    Beta is drawn from the site's posterior under the hypothesis of each draw, by inversion on the grid `BETAS`.
+    """
     if crowding is None:
         return np.ones(network.draws)
     away = crowding.away[site] if len(crowding.away) > 1 else crowding.away[0]
-    full = crowd_at_full(crowding._replace(away=np.array([away])), np.array([capacity]))[0]
+    full = occupancy_at_full(crowding._replace(away=np.array([away])), np.array([capacity]))[0]
     cumulative = crowding.site[:, site].cumsum(axis=1)[network.hypothesis]
     at = (cumulative < rng.random((network.draws, 1)) * cumulative[:, -1:]).sum(axis=1)
     beta = np.minimum(at, len(BETAS) - 1)

@@ -39,7 +39,9 @@ LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-3  # the same for loads, given profiles
 MAX_SITES = 400
 """Highest number of sites to estimate profiles from, the busiest ones; more would only take longer."""
 MANY_SITES = 1000  # number of sites from which loads are fitted in several threads
-BLOCK = 12  # bins per block by which sites are compared when EM starts
+BLOCK = 12  # bins per block by which sites are compared when EM starts: three hours
+OWN_LOAD, OTHER_WEIGHT = 0.8, 0.05
+"""Start of EM: share of a site's load on the profile of its own group, and weight of other groups in that profile."""
 
 
 class Profiles(NamedTuple):
@@ -133,7 +135,13 @@ def _smooth_rows(values: Floats, kernel: Floats) -> Floats:
 
 
 def _learn(count: Floats, exposed: Floats, rank: int, start: Profiles | None, smooth: float) -> Floats:
-    """Profiles by EM, (rank, bins of the week)."""
+    """Profiles by EM, (rank, bins of the week).
+
+    With N arrivals in T exposed hours and the smoothing S around the week, a step for profiles is
+
+        profile[r, k] <- S(profile[r, k] sum over s of load[s, r] N[s, k] / rate[s, k] + prior)
+                         / S(sum over s of load[s, r] T[s, k] + prior).
+    """
     arrivals = count.sum(axis=1)
     level = _levels(arrivals, exposed.sum(axis=1))
     common = _smooth(count.sum(axis=0) + 1.0, smooth) / _smooth(level @ exposed + 1.0, smooth)
@@ -157,13 +165,16 @@ def _begin(count: Floats, exposed: Floats, level: Floats, common: Floats, rank: 
         return Profiles(level[:, None] * common.mean(), common[None] / common.mean())
     group = _groups(count, level[:, None] * common * exposed, rank)
     member = np.arange(rank) == group[:, None]
-    weight = np.where(member, 1.0, 0.05)
+    weight = np.where(member, 1.0, OTHER_WEIGHT)
     profile = _smooth(weight.T @ count + common, smooth) / _smooth((weight * level[:, None]).T @ exposed + 1.0, smooth)
-    return Profiles(level[:, None] * np.where(member, 0.8, 0.2 / (rank - 1)), profile)
+    return Profiles(level[:, None] * np.where(member, OWN_LOAD, (1 - OWN_LOAD) / (rank - 1)), profile)
 
 
 def _update_load(load: Floats, profile: Floats, count: Floats, arrivals: Floats, weighted: Floats) -> Floats:
     """One EM step for the loads, with a gamma prior around the network's mix of profiles.
+
+        load[s, r] <- (load[s, r] sum over k of profile[r, k] N[s, k] / rate[s, k] + P mix[r])
+                      / (sum over k of profile[r, k] T[s, k] + P / level[s]),      P = `PRIOR_ARRIVALS`.
 
     `arrivals` are sums of `count` by site; `weighted` are exposed hours weighted by each profile, (sites, rank).
     """

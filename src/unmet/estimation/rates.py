@@ -29,10 +29,10 @@ from unmet.estimation.crowding import (
     BETAS,
     POOL_PLUGS,
     Crowding,
-    crowd,
-    crowd_at_full,
     fit_crowding,
     log_likelihoods,
+    occupancy_at_full,
+    occupancy_at_steps,
     step_of_taken,
 )
 from unmet.estimation.exposed import (
@@ -41,7 +41,7 @@ from unmet.estimation.exposed import (
     expected_by_day,
     expected_by_step,
     exposed_by_week,
-    exposed_by_week_often,
+    exposed_by_week_weighted,
     full_hours,
     time_sums,
 )
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 NOTHING_HELD = np.zeros((0, 0), np.bool_)
-MAX_ROUNDS, SETTLED = 8, 1e-4
+MAX_ROUNDS, SETTLED = 8, 1e-4  # highest number of rounds, and relative change of the log likelihood at which they end
 MIN_EXPOSED = 0.05  # a site counts as exposed for at least this share of its time
 MANY_SITES, FEWER_ROUNDS = 1000, 3  # for large networks: the first rounds make nearly all of the difference
 
@@ -87,8 +87,8 @@ class Rates:
     slow: Floats  # (sites, days)
     memories: tuple[float, float]  # memories of the slow levels of the network and of sites [days]
     city_day: Floats  # (days,), posterior mean
-    city_shape: float
-    site_shape: float
+    city_shape: float  # shape of the gamma effects of the network's days; infinite for none
+    site_shape: float  # the same of site-days
     count: Floats  # (sites, days), arrivals in exposed time
     expected: Floats  # (sites, days), arrivals expected before day effects of sites
     crowding: Crowding | None
@@ -96,7 +96,7 @@ class Rates:
 
     @property
     def site_day(self) -> Floats:
-        """Posterior mean of the effects of site-days, (sites, days)."""
+        """Posterior mean of the effects of site-days, (a + n) / (a + m) with shape a, (sites, days)."""
         if np.isinf(self.site_shape):
             return np.ones_like(self.count)
         return (self.site_shape + self.count) / (self.site_shape + self.expected)
@@ -111,7 +111,10 @@ class Rates:
         return np.asarray(rows.usual * self.level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]])
 
     def onwards(self, history: History, clock: Clock, capacity: Integers, until_ms: int) -> Rates:
-        """The same rates, except that from `until_ms` on each day is predicted from the days before it alone."""
+        """The same rates, except that from `until_ms` on each day is predicted from the days before it alone.
+
+        The slow level of such a day is `level_before`, with the memories that were fitted; its day effects are 1.
+        """
         site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
         count = _count(site, clock.day[bin_], self.count.shape)
         response = response_table(self.crowding, capacity)
@@ -144,6 +147,9 @@ def fit_rates(
 ) -> Rates:
     """Fit the components to the arrivals in exposed time.
 
+    Each round fits one component after the other, given the latest values of the others, as the comments say. n and m
+    are the arrivals observed and expected in exposed time.
+
     Args:
         history: spells and arrivals of the sites.
         clock: clock of the period.
@@ -155,9 +161,9 @@ def fit_rates(
     sites, days = len(capacity), clock.days
     site, bin_, taken = _observed(history, clock, held, False)
     by_week, by_day = _count(site, clock.week[bin_], (sites, BINS_A_WEEK)), _count(site, clock.day[bin_], (sites, days))
-    step, x = step_of_taken(capacity), crowd(capacity)
+    step, x = step_of_taken(capacity), occupancy_at_steps(capacity)
     by_taken = _count(site, taken, step.shape)
-    found = (by_taken * np.take_along_axis(x, step, axis=1)).sum(axis=1)
+    found = (by_taken * np.take_along_axis(x, step, axis=1)).sum(axis=1)  # sum of the occupancy x that arrivals found
     if not components.crowding:  # occupancy does not matter then
         step, x = np.zeros_like(step), np.zeros((sites, 1))
 
@@ -167,6 +173,7 @@ def fit_rates(
     memories, city_shape, site_shape, objective = (np.inf, np.inf), np.inf, np.inf, -np.inf
     missing, is_open = _missing_hours(history), _open_days(history, clock)
     for _ in range(MAX_ROUNDS if sites <= MANY_SITES else FEWER_ROUNDS):
+        # Weekly profiles, given exposed hours that are weighted by all other components.
         exposed = exposed_by_week(history.spells, clock, slow * city_day * site_day, response, held)
         exposed += missing[:, None]
         profiles = fit_profiles(
@@ -178,7 +185,8 @@ def fit_rates(
         unseen = missing * weekly.sum(axis=1) / np.maximum(is_open.sum(axis=1), 1)
         by_step = expected_by_step(history.spells, clock, weekly, step, x.shape[1], held)
         by_step[:, :, 0] += unseen[:, None] * is_open
-        expected = np.einsum("sdn,sn->sd", by_step, np.exp(beta[:, None] * x))
+        expected = np.einsum("sdn,sn->sd", by_step, np.exp(beta[:, None] * x))  # m at level 1, (sites, days)
+        # Slow levels of the network, then of each site relative to it, from n / m on the days around.
         quiet = quiet_days(by_day.sum(axis=0), (expected * slow).sum(axis=0))
         if components.slow:
             count, ordinary = by_day * ~quiet, expected * ~quiet
@@ -186,15 +194,18 @@ def fit_rates(
             own = slow_level(count, ordinary * city.level)
             slow, memories = city.level * own.level, (city.memory, own.memory)
         total, usual = by_day.sum(axis=0), (expected * slow * site_day).sum(axis=0)
+        # Effects of the network's days: posterior mean (a + n) / (a + m). A quiet day has its own ratio, hardly shrunk.
         if components.city_day:
             city_shape = gamma_shape(total[~quiet], usual[~quiet])
             city_day = np.ones(days) if np.isinf(city_shape) else (city_shape + total) / (city_shape + usual)
         city_day = np.where(quiet, (total + 0.5) / (usual + 0.5), city_day if components.city_day else 1.0)
+        # Effects of site-days: the same, given the network's days.
         expected = expected * slow * city_day
         if components.site_day:
             site_shape = gamma_shape(by_day, expected)
             finite = np.isfinite(site_shape)
             site_day = (site_shape + by_day) / (site_shape + expected) if finite else np.ones_like(by_day)
+        # Crowding, with the effects of site-days integrated out.
         if components.crowding:
             by_step *= (slow * city_day)[..., None]
             crowding = fit_crowding(*log_likelihoods(by_step, by_day, found, x, site_shape), prior)
@@ -218,38 +229,44 @@ def fit_rates(
 
 
 def response_table(crowding: Crowding | None, capacity: Integers) -> Floats:
-    """Factor of the arrival rate by number of taken plugs, (sites, largest capacity + 1)."""
+    """Factor on the arrival rate by number of taken plugs, exp(beta x), (sites, largest capacity + 1)."""
     step = step_of_taken(capacity)
     if crowding is None:
         return np.ones(step.shape)
-    return np.asarray(np.exp(crowding.beta[:, None] * np.take_along_axis(crowd(capacity), step, axis=1)))
+    return np.asarray(np.exp(crowding.beta[:, None] * np.take_along_axis(occupancy_at_steps(capacity), step, axis=1)))
 
 
 def response_at_full(rates: Rates, capacity: Integers) -> Floats:
-    """Posterior mean of the share of the usual arrivals that still come to a full site, (sites,)."""
+    """Posterior mean of the share of the usual arrivals that still come to a full site, (sites,).
+
+    It is E(level(beta) exp(beta x)) at the occupancy x of the full site, over the posterior of beta.
+    """
     if rates.crowding is None:
         return np.ones(len(capacity))
-    full = np.exp(BETAS * crowd_at_full(rates.crowding, capacity)[:, None]) * rates.crowding.level
+    full = np.exp(BETAS * occupancy_at_full(rates.crowding, capacity)[:, None]) * rates.crowding.level
     return np.asarray(np.einsum("h,hsb,sb->s", rates.crowding.weight, rates.crowding.site, full))
 
 
 def resampled_weekly(
-    rates: Rates, history: History, clock: Clock, capacity: Integers, times: int, rng: np.random.Generator
+    rates: Rates, history: History, clock: Clock, capacity: Integers, resamples: int, rng: np.random.Generator
 ) -> Floats:
-    """Weekly rates refitted with random weights of days (Bayesian bootstrap), (times, sites, bins of the week).
+    """Weekly rates refitted with random weights of days (Bayesian bootstrap), (resamples, sites, bins of the week).
 
+    The weights of the days are independent standard exponentials, scaled to a mean of 1 (Rubin, 1981).
     The shape of the sites' own departures is the one estimated from the records: random weights alone would make sites
     look as if they departed from their profiles.
     """
     site, bin_, _ = _observed(history, clock, NOTHING_HELD, False)
     response, components = response_table(rates.crowding, capacity), rates.components
-    weight = rng.standard_exponential((times, clock.days))
+    weight = rng.standard_exponential((resamples, clock.days))
     weight = np.concatenate([np.ones((1, clock.days)), weight / weight.mean(axis=1, keepdims=True)])
-    count = _weighted_count(site, clock.week[bin_], clock.day[bin_], weight, np.zeros((times + 1, *rates.weekly.shape)))
-    exposed = exposed_by_week_often(history.spells, clock, rates.level, response, NOTHING_HELD, weight)
+    count = _weighted_count(
+        site, clock.week[bin_], clock.day[bin_], weight, np.zeros((resamples + 1, *rates.weekly.shape))
+    )
+    exposed = exposed_by_week_weighted(history.spells, clock, rates.level, response, NOTHING_HELD, weight)
     exposed += _missing_hours(history)[:, None]
     shape = departure_shape(count[0], exposed[0], rates.profiles.rate)
-    for i in range(1, times + 1):
+    for i in range(1, resamples + 1):
         fitted = fit_profiles(count[i], exposed[i], components.rank, rates.profiles, components.smooth)
         # Rates replace the counts that they were fitted to, to save memory.
         count[i] = own_departures(count[i], exposed[i], fitted.rate, shape)
@@ -271,15 +288,16 @@ def _with_turned_away(
     """Crowding with the drivers who were turned away shortly before, and have left the pool for the length of a stay.
 
     Their number is the rate of lost arrivals times the mean time for which a full site has been full, at most a mean
-    stay (by Little's law: car-hours over arrivals). The rate of lost arrivals falls with that number in turn.
+    stay (by Little's law: car-hours over arrivals). At a random moment of full periods of lengths L, a site has been
+    full for sum of L^2 / (2 sum of L) on average. The rate of lost arrivals falls with the number away in turn.
     """
     sites, time = len(capacity), time_sums(history.spells)
     stay = time.cars / np.maximum(np.bincount(history.arrivals.site, minlength=sites), 1)
-    since = np.minimum(time.full_squared / np.maximum(2 * time.full, 1e-9), stay)
+    full_for = np.minimum(time.full_squared / np.maximum(2 * time.full, 1e-9), stay)
     rows = full_hours(history.spells, clock, weekly)
     usual = rows.usual * level[rows.site, clock.day[rows.hour * BINS_AN_HOUR]]
     rate = np.bincount(rows.site, usual, minlength=sites) / np.maximum(time.full, 1e-9)
-    return crowding._replace(away=_turned_away_before(rate * since, crowding.beta, capacity))
+    return crowding._replace(away=_turned_away_before(rate * full_for, crowding.beta, capacity))
 
 
 def _turned_away_before(usual: Floats, beta: Floats, capacity: Integers) -> Floats:
@@ -305,22 +323,22 @@ def _open_days(history: History, clock: Clock) -> NDArray[np.bool_]:
     """Days from the first to the last record of each site, (sites, days)."""
     spells, day = history.spells, np.arange(clock.days)
     is_open = np.zeros((len(spells.first) - 1, clock.days), np.bool_)
-    some = np.flatnonzero(np.diff(spells.first))
-    first, last = spells.begin_ms[spells.first[some]], spells.end_ms[spells.first[some + 1] - 1] - 1
+    recorded = np.flatnonzero(np.diff(spells.first))  # sites with records
+    first, last = spells.begin_ms[spells.first[recorded]], spells.end_ms[spells.first[recorded + 1] - 1] - 1
     first_day, last_day = (clock.day[(at - clock.first_ms) // BIN_MS] for at in (first, last))
-    is_open[some] = (day >= first_day[:, None]) & (day <= last_day[:, None])
+    is_open[recorded] = (day >= first_day[:, None]) & (day <= last_day[:, None])
     return is_open
 
 
 def _observed(
-    history: History, clock: Clock, held: NDArray[np.bool_], part: bool
+    history: History, clock: Clock, held: NDArray[np.bool_], in_held: bool
 ) -> tuple[Integers, Integers, NDArray[np.int32]]:
-    """Site, bin and taken plugs of the arrivals in exposed time, in held-out blocks or outside them."""
+    """Site, bin and taken plugs of the arrivals in exposed time, in held-out blocks if `in_held`, else outside them."""
     arrivals = history.arrivals
     bin_ = np.maximum(arrivals.at_ms - clock.first_ms - 1, 0) // BIN_MS  # an arrival belongs to the time before it
     used = arrivals.state == FREE
     if len(held):
-        used &= held[arrivals.site, bin_ // BLOCK_BINS] == part
+        used &= held[arrivals.site, bin_ // BLOCK_BINS] == in_held
     return arrivals.site[used], bin_[used], arrivals.taken[used]
 
 
@@ -333,7 +351,7 @@ def _count(site: Integers, column: NDArray[np.integer], shape: tuple[int, ...]) 
 def _weighted_count(
     site: Integers, week: NDArray[np.integer], day: NDArray[np.integer], weight: Floats, total: Floats
 ) -> Floats:
-    """Arrivals by site and bin of the week for several weightings of days, (times, sites, bins of the week)."""
+    """Arrivals by site and bin of the week for several weightings of days, (weightings, sites, bins of the week)."""
     for j in range(len(weight)):
         for i in range(len(site)):
             total[j, site[i], week[i]] += weight[j, day[i]]

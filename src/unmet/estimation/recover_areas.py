@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmet.arrays import Integers
 from unmet.clusters import connected
 from unmet.demand.areas import Area, areas_of_cells, cells_of_stations, period_of
 from unmet.demand.booking import Booking
@@ -46,11 +47,11 @@ from unmet.records.stations import check_stations
 from unmet.records.times import read_moment
 from unmet.runs import available_cores
 
-__all__ = ["BYTES_PER_SESSION", "Places", "do_not_fit", "recover_by_area"]
+__all__ = ["BYTES_PER_SESSION", "Places", "recover_by_area", "rows_beyond_memory"]
 
 BYTES_PER_SESSION = 650  # memory of an estimate; measured with 1 and 5 million sessions
 MAX_ROWS = 5_000_000  # sessions of an area, unless the number of areas is given
-SAFE = 0.6  # share of the memory that areas may take
+MEMORY_SHARE = 0.6  # share of the memory that areas may take
 ATTEMPTS = 3  # to estimate an area on a cluster if its worker is lost
 
 
@@ -111,14 +112,22 @@ def recover_by_area(
         zone = choices.time_zone or records.time_zone
         tasks = _tasks(choices, options, chosen, partition, records.stations, regions, outages, zone)
         per_region = _areas_of_region(chosen, regions)
-        network = WholeNetwork(records.stations, regions, per_region, tasks[0].period, zone, options["interval"], note)
+        network = WholeNetwork(
+            stations=records.stations,
+            regions=regions,
+            areas_of_region=per_region,
+            period=tasks[0].period,
+            time_zone=zone,
+            interval=options["interval"],
+            note=note,
+        )
         added = add_up(_estimated(tasks, places, on_area), network)
     finally:
         shutil.rmtree(cell_folder, ignore_errors=True)
     return added, pl.concat([*rejected, *added.rejected]), _about(choices, records, added, outages, zone)
 
 
-def do_not_fit(files: Sequence[Path]) -> int:
+def rows_beyond_memory(files: Sequence[Path]) -> int:
     """Number of rows of the records, if all are Parquet files and together do not fit into memory; else 0."""
     try:
         paths = [path for file in files for path in expand_paths(file)]
@@ -141,6 +150,7 @@ def _check(choices: PanelChoices) -> None:
 
 
 def _with_plugs(stations: pl.DataFrame) -> pl.DataFrame:
+    """Stations with a number of plugs, of which regions only add up the total: 1 if it is not listed."""
     return stations.with_columns(pl.col("plugs").fill_null(1).cast(pl.Int32))
 
 
@@ -162,11 +172,12 @@ def _outages(choices: PanelChoices, records: Records) -> tuple[pl.DataFrame, lis
     return merge_outages(pl.concat([records.outages, checked.kept])), rejected
 
 
-def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -> list[Area]:
+def _areas(cell: Integers, partition: Partition, areas: int | None, places: Places) -> list[Area]:
     """Areas so small that one per worker fits into memory."""
+    # A worker of a cluster has its own memory, so only one area counts there.
     rows, at_once = int(partition.rows.sum()), 1 if places.scheduler else places.workers or available_cores()
     if areas is None:
-        rows_per_area = min(MAX_ROWS, SAFE * allowed_bytes() / at_once / BYTES_PER_SESSION)
+        rows_per_area = min(MAX_ROWS, MEMORY_SHARE * allowed_bytes() / at_once / BYTES_PER_SESSION)
         areas = max(1, int(np.ceil(rows / max(rows_per_area, 1))))
     chosen = areas_of_cells(cell, partition.rows, areas)
     if not chosen:
@@ -182,6 +193,7 @@ def _areas(cell: Any, partition: Partition, areas: int | None, places: Places) -
 
 
 def _areas_of_region(areas: Sequence[Area], regions: Regions) -> dict[str, int]:
+    """Number of areas that have stations of each region."""
     names = regions.of_station["unique_id"]
     return Counter(name for area in areas for name in names.gather(area.stations).unique().to_list())
 
@@ -199,11 +211,19 @@ def _tasks(
     period = period_of(partition.days)
     return [
         AreaTask(
-            area, partition, stations[area.stations], regions, outages, period, zone, choices.country,
-            choices.booking, options,
+            area=area,
+            partition=partition,
+            stations=stations[area.stations],
+            regions=regions,
+            outages=outages,
+            period=period,
+            time_zone=zone,
+            country=choices.country,
+            booking=choices.booking,
+            options=options,
         )
         for area in areas
-    ]  # fmt: skip
+    ]
 
 
 def _estimated(tasks: Sequence[AreaTask], places: Places, on_area: Callable[[int, int], None] | None) -> Estimates:
@@ -260,10 +280,12 @@ def _on_cluster(tasks: Sequence[AreaTask], scheduler: str) -> Estimates:
 
 
 def _about(choices: PanelChoices, records: Records, added: AddedUp, outages: pl.DataFrame, zone: str) -> dict[str, Any]:
+    """Counts of rows and notes on the records, over all areas."""
     counts = records.counts | added.counts
     counts["rows_set_aside"] = records.rejected.height + sum(part.height for part in added.rejected)
     far = counts.get(FAR_AWAY, 0)
-    some = "1 session is" if far == 1 else f"{far:,} sessions are"
-    wrong = [f"{some} a year or more away from all others and set aside: the clock was probably wrong."] if far else []
-    notes = [*count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"]), *wrong, *records.notes]
+    are = "1 session is" if far == 1 else f"{far:,} sessions are"
+    far_note = f"{are} a year or more away from all others and set aside: the clock was probably wrong."
+    other_notes = count_notes({"ids_used_twice": 0} | counts, counts["rows_kept"])
+    notes = [*other_notes, *([far_note] if far else []), *records.notes]
     return about_records(choices, replace(records, counts=counts, notes=notes), outages, zone)

@@ -7,7 +7,9 @@ it does not see arrivals at a full site. Its error on them can therefore be meas
 
 It is 1 if the estimator is right, and differs from 1 if arrivals are unlike what it assumes: scheduled, in batches, or
 depending on occupancy in another way. Sites with one plug are left out. Bursts are not part of this estimate, so they
-lower the ratio. The interval of the ratio includes counting, the response to occupancy and errors of single sites.
+lower the ratio. The interval of the ratio includes counting, the response to occupancy and errors of single sites:
+
+    var(log ratio) = 1 / recorded + var(estimated) / estimated^2 + site_error^2 * sum over sites of (their share)^2.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from unmet.arrays import Floats, Integers
 from unmet.compiled import compiled
 from unmet.demand.spells import FREE, Spells, pieces
 from unmet.estimation.clock import BIN_HOURS, BIN_MS, Clock
-from unmet.estimation.crowding import BETAS, crowd
+from unmet.estimation.crowding import BETAS, occupancy_at_steps
 from unmet.estimation.occupancy import Network
 from unmet.estimation.rates import Components, fit_rates
 from unmet.estimation.site_errors import SCALE, site_error
@@ -31,7 +33,7 @@ __all__ = ["Z_90", "SelfCheck", "self_check"]
 
 MIN_RECORDED = 10  # arrivals at the last free plug needed for a check
 MAX_EXCESS = 0.4  # a larger distance does not widen intervals further: the warning is enough
-DRAWS = 200
+DRAWS = 200  # draws of the response to occupancy
 MAX_SITES = 400  # highest number of sites checked; every n-th site of a larger network is enough
 Z_90 = 1.645  # standard deviations from the mean to an end of a 90 % interval
 
@@ -103,11 +105,11 @@ def _at_last_plug(network: Network, last: Integers, components: Components, prio
     crowding = rates.crowding
     if crowding is None:
         return np.tile(usual, (DRAWS, 1))
-    full = np.exp(BETAS * crowd(hidden.capacity)[:, -1:]) * crowding.level  # (sites, betas)
+    full = np.exp(BETAS * occupancy_at_steps(hidden.capacity)[:, -1:]) * crowding.level  # (sites, betas)
     rng = np.random.default_rng(0)
     drawn = np.empty((DRAWS, len(usual)))
     for i, h in enumerate(rng.choice(len(crowding.weight), DRAWS, p=crowding.weight)):
-        cumulative = crowding.site[h].cumsum(axis=1)
+        cumulative = crowding.site[h].cumsum(axis=1)  # draw each site's beta by inversion
         at = (cumulative < rng.random((len(usual), 1)) * cumulative[:, -1:]).sum(axis=1)
         drawn[i] = usual * full[np.arange(len(usual)), np.minimum(at, len(BETAS) - 1)]
     return drawn

@@ -22,7 +22,11 @@ SEED = 13
 
 
 def sensitivity_table(lost: LostDemand) -> pl.DataFrame:
-    """Lost energy and arrivals under other assumptions, the estimate itself first."""
+    """Lost energy and arrivals under other assumptions, the estimate itself first.
+
+    The loss is proportional to the share of drivers who neither wait nor divert, and to the drivers turned away. The
+    former gives the factors for other shares; for other capacities, rates are fitted again.
+    """
     recovered = lost.recovered_
     kwh, arrivals = (
         float(recovered.station_kwh.sum(axis=1).mean()),

@@ -73,7 +73,7 @@ def share_posterior(excess: Floats | float, variance: Floats | float, turned_awa
 
     An argument that depends on the share itself is an array with one value for each of `SHARES`.
     """
-    prior = (1 - SHARES) ** 2
+    prior = (1 - SHARES) ** 2  # with the point mass at 0 below
     prior = (1 - NOBODY) * prior / prior.sum()
     prior[0] += NOBODY
     if np.max(turned_away) < 1 or np.min(variance) <= 0:
@@ -84,14 +84,18 @@ def share_posterior(excess: Floats | float, variance: Floats | float, turned_awa
 
 
 def draw_site_shares(excess: SiteExcess, draws: int, rng: np.random.Generator) -> Floats:
-    """Posterior draws of the share of every site, (draws, sites); 0 if nobody was turned away."""
+    """Posterior draws of the share of every site, (draws, sites); 0 if nobody was turned away.
+
+    A draw first picks a hypothesis (the error that all sites share, and the distribution of the share between sites) by
+    its posterior weight, the product over sites of their evidence. Then it picks the share of every site under it.
+    """
     sites = len(excess.drivers)
     if excess.turned_away.sum() < 1:
         return np.zeros((draws, sites))
     table, prior = _populations()
-    likelihood = [_likelihood(excess, offset) for offset in OFFSETS]  # (sites, shares) for each offset
-    scale = np.array([[log.max() for log in each] for each in likelihood])  # (offsets, sites)
-    likelihood = [np.exp(each - most[:, None]) for each, most in zip(likelihood, scale, strict=True)]
+    log_likelihood = [_log_likelihood(excess, offset) for offset in OFFSETS]  # (sites, shares) for each offset
+    scale = np.array([each.max(axis=1) for each in log_likelihood])  # (offsets, sites), taken out against underflow
+    likelihood = [np.exp(each - most[:, None]) for each, most in zip(log_likelihood, scale, strict=True)]
     evidence = np.array([np.log(np.maximum(each @ table.T, 1e-300)).sum(axis=0) for each in likelihood])
     log_weight = evidence + scale.sum(axis=1)[:, None] + np.log(prior) + np.log(OFFSET_WEIGHTS)[:, None]
     weight = np.exp(log_weight - log_weight.max()).ravel()
@@ -104,7 +108,7 @@ def draw_site_shares(excess: SiteExcess, draws: int, rng: np.random.Generator) -
     return result
 
 
-def _likelihood(excess: SiteExcess, offset: float) -> Floats:
+def _log_likelihood(excess: SiteExcess, offset: float) -> Floats:
     """Log likelihood of each of `SHARES` at every site, (sites, shares), given an error that all sites share."""
     drivers = excess.drivers + offset * excess.common
     residual = drivers[:, None] - np.outer(excess.turned_away, SHARES)
@@ -116,7 +120,7 @@ def _populations() -> tuple[Floats, Floats]:
 
     In the first one, the share is 0 at all sites.
     """
-    edges = np.clip(np.append(SHARES - 0.005, 1.0), 0.0, 1.0)
+    edges = np.clip(np.append(SHARES - 0.005, 1.0), 0.0, 1.0)  # each share stands for half a step either way
     mean = np.repeat(MEANS, len(ALIKE))
     alike = np.tile(ALIKE, len(MEANS))
     table = np.zeros((1 + len(mean), len(SHARES)))

@@ -57,7 +57,7 @@ __all__ = [
 REACH_KM = 3.0
 """Distance up to which drivers divert to another site [km]."""
 TRAVEL_MS = 900_000
-"""Time within which diverted drivers arrive at the next site [ms]: to notice the queue, and 3 km in slow traffic."""
+"""Time within which diverted drivers arrive at the next site [ms]: to see that a site is full, and to drive 3 km."""
 AFTER_MS = 3_600_000
 """Length of the placebo period that follows [ms]."""
 COMMON_SPREAD = 0.04
@@ -69,18 +69,18 @@ BURSTS_SHARED = 0.5
 """Share of a burst at a full site that its neighbour may have too: a judgement."""
 MIN_SHARE = 0.05
 """Share of diverting drivers from which their arrivals are left out of the rates of other sites."""
-ROUNDS = 6
+MAX_ROUNDS = 6  # highest number of times that rates are fitted again
 
 
 class Nearby(NamedTuple):
     """Sums over the time in which a site has a free plug while its neighbours are full, or were shortly before."""
 
-    arrivals: float  # while a neighbour is full, and for `TRAVEL_MS` after
-    expected: float  # at the usual rates
-    turned_away: float  # from the full sites
+    arrivals: float  # N: while a neighbour is full, and for `TRAVEL_MS` after
+    expected: float  # E: at the usual rates
+    turned_away: float  # A: from the full sites
     reachable: Floats  # by full site, (sites,), including time in which a plug of the free site was just released
-    arrivals_after: float  # in the hour that follows
-    expected_after: float
+    arrivals_after: float  # N': in the hour that follows
+    expected_after: float  # E'
 
     @property
     def common(self) -> float:
@@ -141,14 +141,14 @@ def fit_spill(
     rows = full_hours(history.spells, clock, rates.weekly)
     turned_away = network.by_site(rows.site, rates.at_rows(clock, rows)) * response_at_full(rates, capacity) * burst
     reach = np.minimum(usual.reachable / np.maximum(turned_away, 1e-9), 1.0)
-    found, refitted = 0.0, rates
-    for _ in range(ROUNDS if share is None else 0):
+    removed, refitted = 0.0, rates
+    for _ in range(MAX_ROUNDS if share is None else 0):
         excess = _excess_share(last)
-        if excess < MIN_SHARE or abs(excess - found) < MIN_SHARE / 2:
+        if excess < MIN_SHARE or abs(excess - removed) < MIN_SHARE / 2:
             break
-        found, (refitted, _) = excess, without_diverted(excess, refitted)
+        removed, (refitted, _) = excess, without_diverted(excess, refitted)
         last = nearby(refitted)
-    posterior = spill_posterior(usual, found, last, BURSTS_SHARED * (burst - 1))
+    posterior = spill_posterior(usual, removed, last, BURSTS_SHARED * (burst - 1))
     mean_reach = float(reach @ turned_away) / max(float(turned_away.sum()), 1e-9)
     diverts = float(posterior @ SHARES) if share is None else min(share / max(mean_reach, 1e-9), 1.0)
     if diverts < MIN_SHARE or mean_reach == 0:
@@ -172,16 +172,16 @@ def _excess_share(nearby: Nearby) -> float:
     return float(np.clip(excess / max(nearby.turned_away, 1e-9), 0.0, 1.0))
 
 
-def spill_posterior(usual: Nearby, found: float, without: Nearby, shared_burst: float) -> Floats:
-    """Posterior probability of each of `SHARES`.
+def spill_posterior(usual: Nearby, removed: float, without: Nearby, shared_burst: float) -> Floats:
+    """Posterior probability of each of `SHARES`; sums are interpolated between `usual` and `without`.
 
     Args:
         usual: sums under rates fitted to all arrivals.
-        found: a share of diverting drivers.
-        without: sums under rates fitted without that share of drivers.
+        removed: share of diverting drivers whose arrivals were left out to fit the other rates; 0 for none.
+        without: sums under rates fitted without these arrivals.
         shared_burst: standard deviation of how busy the neighbourhood is because of bursts.
     """
-    weight = SHARES / found if found > 0 else np.zeros(len(SHARES))
+    weight = SHARES / removed if removed > 0 else np.zeros(len(SHARES))
     expected, turned_away, common = (
         np.maximum((1 - weight) * before + weight * after, 0.0)
         for before, after in (
@@ -190,8 +190,8 @@ def spill_posterior(usual: Nearby, found: float, without: Nearby, shared_burst: 
             (usual.common, without.common),
         )
     )
-    spread = usual.common_variance + COMMON_SPREAD**2 + shared_burst**2
-    variance = max(usual.arrivals, 1.0) + spread * expected**2
+    common_variance = usual.common_variance + COMMON_SPREAD**2 + shared_burst**2
+    variance = max(usual.arrivals, 1.0) + common_variance * expected**2
     return share_posterior(usual.arrivals - common * expected, variance, turned_away)
 
 
@@ -232,14 +232,14 @@ def while_full(
     last = response.shape[1] - 1
     turned_away, reachable = 0.0, np.zeros(len(near))
     observed, expected = np.zeros(2), np.zeros(2)  # while drivers may divert, and in the hour that follows
-    for o in range(len(near)):
+    for o in range(len(near)):  # o is the site that drivers divert to
         sources = np.flatnonzero(near == o)
         if len(sources) == 0:
             continue
         time, change, source = _changes(history, sources)
         # Numbers of full spells: `counted` until their last drivers arrive, `after` until their placebo ends.
         counted, after, is_full = 0, 0, np.zeros(len(sources), np.bool_)
-        k, a = spells.first[o], first[o]
+        k, a = spells.first[o], first[o]  # next spell and next arrival of the site
         for e in range(len(time) - 1):
             if change[e] == FILLS:
                 is_full[source[e]] = True
@@ -283,7 +283,7 @@ def while_full(
     return Nearby(observed[0], expected[0], turned_away, reachable, observed[1], expected[1])
 
 
-FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3  # what happens at the times of `_changes`, in order
+FILLS, FREED, TRAVELLED, CALM = 0, 1, 2, 3  # events of `_changes`, in the order that its docstring names
 
 
 @compiled()
@@ -323,7 +323,7 @@ def spilled_sessions(
     share: float,
     chance: Floats,
 ) -> Integers:
-    """Rows of sessions whose drivers probably came from a full site nearby.
+    """Rows of sessions drawn as diverted: each with probability share * r / (own rate + share * r).
 
     Args:
         history: spells and arrivals of the sites.

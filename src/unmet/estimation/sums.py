@@ -1,7 +1,9 @@
 """Sums of posterior draws: lost demand by station, site, region, week and hour, all from the same draws.
 
 Every site has random numbers of its own, so that results depend neither on the regions nor on the order of computation.
-The lost drivers of a site are divided among its stations in proportion to their arrivals.
+The lost drivers of a site are divided among its stations at random, in proportion to their sessions.
+
+Assumption: a lost driver would have used a station of the site as often as recorded drivers do.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ KEPT_DRAWS = 32
 MAX_KEPT = 200_000_000  # highest number of kept values: draws by region and hour
 MAX_DRIVERS = 500_000_000  # highest number of kept values: lost drivers by full hour and draw, a gigabyte
 NO_DRAWS = np.empty((0, 0))
+SITE_STREAM = 2  # keeps the sites' random numbers apart from others of the same seed
 
 
 class Estimate(NamedTuple):
@@ -103,28 +106,28 @@ class Ingredients:
         first, last = np.searchsorted(self.rows.site, [site, site + 1])
         return slice(int(first), int(last))
 
-    def share(self) -> Floats:
+    def station_weights(self) -> Floats:
         """Weight of each station among the drivers of its site; even an unused station has some weight."""
         return self.panel.stations["sessions"].to_numpy() + 0.5
 
     def draw(self, site: int) -> tuple[Integers, Integers, list[tuple[Floats, Floats]]]:
         """Stations of a site, its full hours, and the draws of each station's arrivals and energy."""
-        part, rows, share = self.rows_of(site), self.rows, self.share()
+        part, rows, share = self.rows_of(site), self.rows, self.station_weights()
         stations = np.flatnonzero(self.network.site_of_station == site)
-        rng = np.random.default_rng([self.seed, 2, site])
+        rng = np.random.default_rng([self.seed, SITE_STREAM, site])
         drawn = draw_site(
             site,
             FullHours(rows.site[part], rows.hour[part], rows.full[part], rows.usual[part]),
-            self.usual[part],
-            self.common,
-            self.rates,
-            HourEffects(self.bursts.shape, self.bursts.arrivals[part], self.bursts.expected[part]),
-            self.network.clock,
-            int(self.network.capacity[site]),
-            float(self.panel.sites["capacity_sure"][site]),
-            np.average(self.session_kwh[stations], axis=0, weights=share[stations]),
-            self.variation,
-            rng,
+            usual=self.usual[part],
+            network=self.common,
+            rates=self.rates,
+            bursts=HourEffects(self.bursts.shape, self.bursts.arrivals[part], self.bursts.expected[part]),
+            clock=self.network.clock,
+            capacity=int(self.network.capacity[site]),
+            capacity_sure=float(self.panel.sites["capacity_sure"][site]),
+            session_kwh=np.average(self.session_kwh[stations], axis=0, weights=share[stations]),
+            variation=self.variation,
+            rng=rng,
         )
         return stations, drawn.hour, _split(drawn, share[stations], rng)
 
@@ -149,7 +152,7 @@ def sum_draws(given: Ingredients, interval: float, *, keep_regions: bool = False
     week = monday.replace_strict(weeks, np.arange(len(weeks)), return_dtype=pl.Int64).to_numpy()
     names, stations = panel.regions.centres["unique_id"], panel.stations.height
     regions = len(names)
-    code = panel.stations["unique_id"].replace_strict(names, np.arange(regions), return_dtype=pl.Int64).to_numpy()
+    region = panel.stations["unique_id"].replace_strict(names, np.arange(regions), return_dtype=pl.Int64).to_numpy()
     kept = min(KEPT_DRAWS, draws) if regions * len(times) * KEPT_DRAWS <= MAX_KEPT else 0
     station_arrivals, station_kwh = np.zeros((draws, stations)), np.zeros((draws, stations))
     week_arrivals, week_kwh = np.zeros((draws, regions, len(weeks))), np.zeros((draws, regions, len(weeks)))
@@ -157,8 +160,8 @@ def sum_draws(given: Ingredients, interval: float, *, keep_regions: bool = False
     drivers = np.zeros((rows, draws), np.uint16) if rows * draws <= MAX_DRIVERS else None
 
     def of_region(r: int) -> tuple[list[_StationSums], pl.DataFrame, RegionDraws]:
-        hours, arrivals, kwh, parts = _region_draws(given, code == r, drivers)
-        starts = np.flatnonzero(np.diff(week[hours], prepend=-1))
+        hours, arrivals, kwh, parts = _region_draws(given, region == r, drivers)
+        starts = np.flatnonzero(np.diff(week[hours], prepend=-1))  # position of the first hour of each week
         if len(starts):
             of_week = week[hours][starts]
             week_arrivals[:, r, of_week] = np.add.reduceat(arrivals, starts, axis=0).T
@@ -223,16 +226,19 @@ def _add(total: Floats, part: Floats, at: Integers) -> tuple[Floats, Floats]:
 
 
 def _split(drawn: SiteDraws, share: Floats, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
-    """Arrivals and energy of each station of a site, (hours, draws); in every draw they add up to the site's."""
+    """Arrivals and energy of each station of a site, (hours, draws); in every draw they add up to the site's.
+
+    Drivers are multinomial with the shares of the stations, drawn station by station from binomials.
+    """
     if len(share) == 1:
         return [(drawn.arrivals, drawn.kwh)]
     parts, left, rest = [], drawn.arrivals, float(share.sum())
-    each = np.divide(drawn.kwh, drawn.arrivals, out=np.zeros_like(drawn.kwh), where=drawn.arrivals > 0)
+    kwh_per_driver = np.divide(drawn.kwh, drawn.arrivals, out=np.zeros_like(drawn.kwh), where=drawn.arrivals > 0)
     for value in share[:-1]:
         part = rng.binomial(left.astype(np.int64), min(value / rest, 1.0)).astype(float)
-        parts.append((part, part * each))
+        parts.append((part, part * kwh_per_driver))
         left, rest = left - part, rest - value
-    return [*parts, (left, left * each)]
+    return [*parts, (left, left * kwh_per_driver)]
 
 
 def region_hour_table(
@@ -253,8 +259,8 @@ def region_hour_table(
 
 def _station_table(panel: Panel, times: pl.Series, parts: list[_StationSums]) -> pl.DataFrame:
     """Posterior means of every station-hour with a chance of a loss."""
-    number = [len(part.hour) for part in parts]
-    station = np.repeat(np.array([part.station for part in parts], np.int64), number)
+    hours = [len(part.hour) for part in parts]
+    station = np.repeat(np.array([part.station for part in parts], np.int64), hours)
     hour = np.concatenate([part.hour for part in parts] or [np.empty(0, np.int64)])
     table = pl.DataFrame(
         {

@@ -141,4 +141,5 @@ def _observed_by(panel: Panel, week: pl.Expr, names: pl.Series, weeks: pl.Series
 
 
 def _with_all(values: Floats, axis: int) -> Floats:
+    """Values by region with one more entry along `axis`, their sum over all regions."""
     return np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)

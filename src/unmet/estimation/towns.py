@@ -63,7 +63,7 @@ def prior_without(name: str | None = None) -> TownPrior:
         crowding_spread=max(variance, 0.5**2) ** 0.5,  # a floor: a few towns can be alike by chance
         site_spread=0.7,  # fixed, not estimated from the towns
         bias=mean_ratio if clear else 0.0,
-        bias_spread=(between * (1 + 1 / len(ratios))) ** 0.5,
+        bias_spread=(between * (1 + 1 / len(ratios))) ** 0.5,  # of a further town, with the error of the mean
     )
 
 

@@ -66,15 +66,15 @@ def waiting_drivers(departures: Departures, at_full: Floats, turned_away: Floats
         at_full: arrivals recorded although no plug was free, (sites,).
         turned_away: arrivals expected while sites were full, (sites,).
     """
-    full, n_full, e_full = (values[:, 0] for values in departures)
-    free, n_free, e_free = (values[:, 1] for values in departures)
-    restarts, precision = _restarts(free.sum(), n_free.sum(), e_free.sum(), RESTARTS)
-    own, own_precision = _restarts(free, n_free, e_free, restarts)
-    waited = n_full - e_full - own * full + at_full
-    variance = np.maximum(n_full + at_full, 1.0) + full**2 / own_precision
+    d_full, n_full, e_full = (values[:, 0] for values in departures)
+    d_free, n_free, e_free = (values[:, 1] for values in departures)
+    restarts, precision = _restarts(d_free.sum(), n_free.sum(), e_free.sum(), RESTARTS)
+    own_restarts, own_precision = _restarts(d_free, n_free, e_free, restarts)
+    waited = n_full - e_full - own_restarts * d_full + at_full
+    variance = np.maximum(n_full + at_full, 1.0) + d_full**2 / own_precision
     queue = waited > turned_away + QUEUE_SPREADS * np.sqrt(variance)
     # The error of the network's restarts remains in those of its sites as far as these are shrunk to it.
-    common = full / (RESTARTS_SPREAD**2 * own_precision * np.sqrt(precision))
+    common = d_full / (RESTARTS_SPREAD**2 * own_precision * np.sqrt(precision))
     excess = SiteExcess(
         np.where(queue, 0.0, waited),
         np.where(queue, np.inf, variance),
@@ -91,11 +91,15 @@ def draw_waits(waited: Waiting, share: float | None, draws: int, rng: np.random.
     return draw_site_shares(waited.excess, draws, rng)
 
 
-def _restarts(free: Floats, arrivals: Floats, by_chance: Floats, prior: Floats | float) -> tuple[Floats, Floats]:
-    """Posterior mean and precision of restarts per departure, after departures with another free plug."""
-    data, precision = free**2 / np.maximum(arrivals, 1.0), 1 / RESTARTS_SPREAD**2
-    mean = (data * (arrivals - by_chance) / np.maximum(free, 1.0) + precision * prior) / (data + precision)
-    return np.clip(mean, 0.0, 1.0), data + precision
+def _restarts(departures: Floats, arrivals: Floats, by_chance: Floats, prior: Floats | float) -> tuple[Floats, Floats]:
+    """Posterior mean and precision of restarts per departure, after departures with another free plug.
+
+    The estimate (N - E) / D has the variance N / D^2 of a Poisson count; the prior is Normal(prior, RESTARTS_SPREAD^2).
+    """
+    data_precision, prior_precision = departures**2 / np.maximum(arrivals, 1.0), 1 / RESTARTS_SPREAD**2
+    precision = data_precision + prior_precision
+    observed = data_precision * (arrivals - by_chance) / np.maximum(departures, 1.0)
+    return np.clip((observed + prior_precision * prior) / precision, 0.0, 1.0), precision
 
 
 @compiled()
@@ -115,7 +119,7 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
     for s in range(len(rate)):
         for i in range(spells.first[s] + 1, spells.first[s + 1]):
             if spells.begin_ms[i] != spells.end_ms[i - 1]:
-                continue
+                continue  # a gap in the records
             at = spells.begin_ms[i]
             kind = 0 if spells.state[i - 1] == FULL else 1
             if spells.taken[i] == spells.taken[i - 1] and spells.state[i] == spells.state[i - 1]:
@@ -123,7 +127,7 @@ def after_departures(history: History, clock: Clock, rate: Floats, level: Floats
                 retaken[s, kind] += 1
                 continue
             if spells.taken[i] != spells.taken[i - 1] - 1:
-                continue
+                continue  # no departure
             while next_arrival < len(arrivals.site) and (
                 arrivals.site[next_arrival] < s
                 or (arrivals.site[next_arrival] == s and arrivals.at_ms[next_arrival] < at)

@@ -120,7 +120,7 @@ def proposed_candidates(world: World, supplies: list[Supply], number: int) -> Ca
         nearest = np.minimum(nearest, km)
     score *= 1 - np.exp(-2 * nearest)
     chosen: list[int] = []
-    free = nearest >= APART_KM / 2
+    free = nearest >= APART_KM / 2  # an existing site may be half as close as another new one
     for _ in range(number):
         if not (free & (score > 0)).any():
             break

@@ -60,9 +60,9 @@ class Change:
     def check(self, demand: DrawnDemand) -> None:
         """Raise InputError for invalid values."""
         if not (np.isfinite(self.growth) and self.growth > 0):
-            raise InputError(f"Demand times {self.growth:g} makes no sense: give a factor over 0, such as 1.2.")
+            raise InputError(f"Demand times {self.growth:g} makes no sense: give a factor above 0, such as 1.2.")
         if self.stay_hours is not None and not self.stay_hours > 0:
-            raise InputError(f"A limit of {self.stay_hours:g} hours makes no sense: give one over 0, such as 3.")
+            raise InputError(f"A limit of {self.stay_hours:g} hours makes no sense: give one above 0, such as 3.")
         if not 0 <= self.idle_cut <= 1:
             raise InputError(f"A share {self.idle_cut:g} of idle time makes no sense: choose from 0 to 1, such as 0.5.")
         known = set(demand.panel.stations["station_id"])
@@ -78,7 +78,7 @@ class Change:
                 )
 
     def words(self) -> str:
-        """The change in a few words; empty if nothing changes."""
+        """The change in a few words, such as "+20 % drivers"; empty if nothing changes."""
         phrases = []
         if self.growth != 1:
             phrases.append(f"{100 * (self.growth - 1):+.0f} % drivers")
@@ -113,7 +113,7 @@ class World:
     demand: DrawnDemand
     change: Change
     capacity: Integers  # (sites,)
-    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: targets of its drivers (-1: elsewhere), probability
+    leaving: tuple[tuple[tuple[int, float], ...], ...]  # per site: where its drivers go (-1: away), with probabilities
     coming: tuple[tuple[int, ...], ...]  # per site: the sites whose drivers may come to it
 
     @property

@@ -31,7 +31,7 @@ COSTS = Table(
         Column("site_id", "text", "", "the site; empty: every site without a row of its own", required=False),
         Column("power_kw", "number", "kW", "power of the plugs; empty: any", required=False, minimum=0),
         Column("plug_cost", "number", "money", "cost of one more plug, installed", minimum=0),
-        Column("site_cost", "number", "money", "cost once per site that gets plugs", default=0, minimum=0),
+        Column("site_cost", "number", "money", "one-off cost of each site that gets plugs", default=0, minimum=0),
         Column(
             "max_plugs",
             "integer",
@@ -128,13 +128,13 @@ class Money:
     def check(self) -> None:
         """Raise InputError for invalid values."""
         if not 0 < self.price < np.inf:
-            raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one over 0, such as 0.25.")
+            raise InputError(f"A price of {self.price:g} per kWh makes no sense: give one above 0, such as 0.25.")
         if not 0 <= self.upkeep < np.inf:
             raise InputError(f"Upkeep of {self.upkeep:g} makes no sense: give 0 or more per plug and year.")
         if not self.years >= 1:
             raise InputError(f"{self.years} years make no sense: give at least 1.")
         if not -1 < self.discount < np.inf:
-            raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one over -1, such as 0.05.")
+            raise InputError(f"A discount rate of {self.discount:g} makes no sense: give one above -1, such as 0.05.")
 
     def payback_years(self, kwh_per_week: Floats, plugs: int, cost: float) -> Floats:
         """Years until earnings cover the cost, (draws,); infinite if they never do."""

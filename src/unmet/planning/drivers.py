@@ -161,7 +161,7 @@ class DrawnDemand:
         part = slice(int(visits.first[site]), int(visits.first[site + 1]))
         row, start = visits.row[part], visits.start_ms[part]
         is_car = row >= 0
-        end = start + 1
+        end = start + 1  # replaced below, for cars and outages alike
         end[is_car] = self.session_end_ms[row[is_car]]
         if not is_car.all():
             # Visits keep starts and ends sorted separately; ends that belong to no car belong to outages.
@@ -262,14 +262,14 @@ def place_drivers(
             for _ in range(int(count[d, r])):
                 target = low[r] + int(rng.random() * (high[r] - low[r]))
                 spell = min(np.searchsorted(before, target, side="right") - 1, len(begin) - 1)
-                level, pick, b = rng.random(), rng.random(), block[r]
-                if level < from_own[b]:
+                origin, pick, b = rng.random(), rng.random(), block[r]  # where the record comes from, and which one
+                if origin < from_own[b]:
                     recorded = own_first[b + 1] - own_first[b]
                     ball = int(pick * (recorded + used[b]))
                     chosen = own_row[own_first[b] + ball] if ball < recorded else urn[b, ball - recorded]
                     urn[b, used[b]] = chosen
                     used[b] += 1
-                elif level < from_alike[b]:
+                elif origin < from_alike[b]:
                     chosen = alike_row[alike_first[b] + int(pick * (alike_first[b + 1] - alike_first[b]))]
                 else:
                     chosen = int(pick * records)

@@ -70,7 +70,7 @@ def plugs_for_blocking(load: float, max_blocked: float) -> int:
         7
     """
     if not 0 < max_blocked <= 1:
-        raise InputError(f"A share of {max_blocked:g} turned away makes no sense: give one over 0 and up to 1.")
+        raise InputError(f"A share of {max_blocked:g} turned away makes no sense: give one above 0 and up to 1.")
     blocked, plugs = 1.0, 0
     while blocked > max_blocked:
         plugs += 1

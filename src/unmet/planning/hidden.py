@@ -71,8 +71,8 @@ class Hidden:
 def hidden_drivers(lost: LostDemand) -> Hidden:
     """Draws of the lost drivers of a fitted estimator."""
     given, drivers = lost.ingredients_, lost.recovered_.drivers
-    _require(len(given.rows.site), given.common.draws)
-    rows, of_station, share = given.rows, given.network.site_of_station, given.share()
+    _require_memory(len(given.rows.site), given.common.draws)
+    rows, of_station, share = given.rows, given.network.site_of_station, given.station_weights()
     weight = np.bincount(of_station, share, minlength=given.network.sites)
     session_kwh = np.stack(
         [np.bincount(of_station, share * block, minlength=len(weight)) for block in lost.session_kwh_.T], axis=1
@@ -99,7 +99,7 @@ def _redrawn(lost: LostDemand) -> Counts:
     return drivers
 
 
-def _require(full_hours: int, draws: int) -> None:
+def _require_memory(full_hours: int, draws: int) -> None:
     """Refuse draws that do not fit into memory."""
     require_bytes(
         full_hours * draws * BYTES_PER_DRAW,
@@ -136,7 +136,7 @@ def read_hidden(panel: Panel, folder: Path) -> Hidden:
     try:
         schema = parquet_schema(path)
         if isinstance(dtype := schema.get("drivers"), pl.Array):
-            _require(parquet_rows(path), dtype.size)
+            _require_memory(parquet_rows(path), dtype.size)
         table = read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(f"Cannot read {path} ({str(error).splitlines()[0][:200]}): {remedy}.") from None

@@ -75,9 +75,9 @@ class _Stream:
     forced: Booleans
     site: Integers  # site that is tried first
     other: Integers  # site that is tried next; -1 for none
-    less_kwh: Floats  # per week, by how much a plug of the plan delivers less than an existing one
-    lost_kwh: Floats  # per week, lost if the driver is not served
-    lost_drivers: Floats
+    less_kwh: Floats  # energy per week that a plug of the plan delivers less than an existing one
+    lost_kwh: Floats  # energy per week that is lost if the driver is not served
+    lost_drivers: Floats  # drivers per week, likewise
 
 
 def simulate_jointly(world: World, built: Built, candidates: Candidates | None = None) -> Joint:
@@ -85,8 +85,8 @@ def simulate_jointly(world: World, built: Built, candidates: Candidates | None =
     demand = world.demand
     near, share = _neighbours(demand)
     affected = _affected(world, built, near, candidates)
-    number = sum(int(demand.network.visits.first[s + 1] - demand.network.visits.first[s]) for s in affected)
-    draws = min(max(MAX_DRIVERS // max(number, 1), MIN_DRAWS), demand.draws)
+    visits = sum(int(demand.network.visits.first[s + 1] - demand.network.visits.first[s]) for s in affected)
+    draws = min(max(MAX_DRIVERS // max(visits, 1), MIN_DRAWS), demand.draws)
     world = replace(world, demand=demand.first_draws(draws))  # with the same drivers as in all draws
     stream = _stream(world, built, affected, near, share, candidates)
     capacity = np.concatenate([world.capacity, np.zeros(len(built.plugs) - demand.sites, np.int64)])
@@ -139,6 +139,7 @@ def _stream(
     share: float,
     candidates: Candidates | None,
 ) -> _Stream:
+    """All drivers of the affected sites, with the site that each tries first, and next."""
     demand, parts = world.demand, []
     for s in affected:
         drivers = world.drivers(s)
@@ -165,7 +166,7 @@ def _stream(
                 kwh_new = np.where(moves, at_candidate[1], kwh_new)
         leaves = np.where(drivers.recorded, world.leaves(s), 1.0) * cars / demand.weeks[s]
         parts.append(
-            (
+            (  # the draw, then the columns of `_Stream`
                 drivers.draw,
                 drivers.at_ms,
                 drivers.stay_ms,
@@ -202,7 +203,7 @@ def _is_full(demand: DrawnDemand, site: int, at_ms: Integers) -> Booleans:
 
 
 def _came_from(demand: DrawnDemand, source: int, site: int, at_ms: Integers, share: float) -> Floats:
-    """Probability that a driver recorded at a site came from a full one nearby."""
+    """Probability that a driver recorded at a site came from a full one nearby, as in the module's equation."""
     hidden, clock = demand.hidden, demand.network.clock
     rows = hidden.rows_of(source)
     hour = np.clip((at_ms - clock.first_ms) // (BIN_MS * BINS_AN_HOUR), 0, clock.hours - 1)
@@ -239,6 +240,7 @@ def _serve(
     before: Integers,
     plugs: Integers,
 ) -> Outcomes:
+    """Outcome of each driver, as in `_outcomes`; a site has `SPARE` places beyond its plugs for forced drivers."""
     offset = np.zeros(len(plugs) + 1, np.int64)
     for s in range(len(plugs)):
         offset[s + 1] = offset[s] + plugs[s] + SPARE

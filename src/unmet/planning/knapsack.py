@@ -34,7 +34,7 @@ MAX_STEPS = 1_000_000_000  # options x units of cost that dynamic programming ma
 MAX_CELLS = 100_000_000  # sites x units of cost that it may store
 RELATIVE_GAP = 1e-6  # relative distance from the optimum at which the solver stops
 TIME_LIMIT_S = 60.0  # time after which the solver returns the best plan found so far, with its gap
-TINY = 1e-9
+TINY = 1e-9  # tolerance for rounding errors
 
 
 class Core(NamedTuple):
@@ -56,7 +56,10 @@ def core_of(site: Integers, gain: Floats, cost: Floats, max_cost: float, reached
         reached: gain of a known plan.
     """
     new = np.diff(site, prepend=-1) != 0
-    first, own = np.flatnonzero(new), np.cumsum(new) - 1
+    first, own = (
+        np.flatnonzero(new),
+        np.cumsum(new) - 1,
+    )  # first option of each site, and position of each option's site
 
     def bound(price: float) -> tuple[float, Floats, Floats]:
         net = gain - price * cost
@@ -64,6 +67,7 @@ def core_of(site: Integers, gain: Floats, cost: Floats, max_cost: float, reached
         return float(price * max_cost + best.sum()), net, best
 
     low, high = 0.0, float((np.abs(gain) / np.maximum(np.abs(cost), TINY)).max())
+    # The lowest bound is the most useful one. Find a price beyond it, then bisect.
     while bound(2 * high)[0] < bound(high)[0] < np.inf:
         high *= 2
     for _ in range(BISECTIONS):  # the bound is convex in the price: go where it is lower
@@ -72,6 +76,8 @@ def core_of(site: Integers, gain: Floats, cost: Floats, max_cost: float, reached
         low, high = (low, nearby) if bound(price)[0] <= bound(nearby)[0] else (price, high)
     highest, net, best = bound((low + high) / 2)
     least = reached - TINY - 1e-9 * abs(reached)
+    # An option is possible if the bound with it exceeds the known gain. A site is needed if the bound without it does
+    # not; its option is settled if only one is possible.
     possible = highest - best[own] + net >= least
     needed = (highest - best < least) & (np.bincount(own[possible], minlength=len(first)) == 1)
     return Core(highest, possible & needed[own], possible & ~needed[own])

@@ -23,7 +23,7 @@ class Menu:
 
     site_ids: tuple[str, ...]
     supplies: tuple[Supply, ...]
-    own: tuple[int, ...]  # existing sites that are open; they have all lost demand, and candidates recover some of it
+    own: tuple[int, ...]  # existing sites that are open: all lost demand is theirs, candidates only recover part of it
     options: Options  # cost in plugs
     money: Floats  # (options,), cost in money, NaN if it is not known
 
@@ -102,7 +102,7 @@ def make_menu(
         costs: costs, with limits on space and grid power.
         max_per_site: number of additional plugs that fit; None for no limit.
     """
-    rows: list[tuple[int, int, float, float, float]] = []
+    rows: list[tuple[int, int, float, float, float]] = []  # site, plugs, power, gain, cost in money
     for s, supply in enumerate(supplies):
         if not allowed[s]:
             continue

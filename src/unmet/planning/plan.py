@@ -62,7 +62,7 @@ def plan(
         serve: share of the energy demand to serve, between 0 and 1.
         each_site: whether every site must reach that share, rather than all sites together.
         plug_cost: cost of one more plug.
-        site_cost: cost once per site that gets plugs.
+        site_cost: one-off cost of each site that gets plugs.
         costs: file or frame with costs and limits by site and power (`unmet.planning.costs.COSTS`).
         powers: power levels of new plugs to choose from [kW]; by default the power of the existing plugs.
         max_per_site: highest number of additional plugs per site.
@@ -120,7 +120,7 @@ def _check_numbers(
 ) -> None:
     if not -1 < growth <= MAX_GROWTH:
         raise InputError(
-            f"Growth of {growth:g} per year makes no sense: give a rate over -1, such as 0.2 for 20 %, and up to "
+            f"Growth of {growth:g} per year makes no sense: give a rate above -1, such as 0.2 for 20 %, and up to "
             f"{MAX_GROWTH:g}."
         )
     if not 1 <= horizon <= 30:
@@ -128,6 +128,6 @@ def _check_numbers(
     if max_per_site is not None and max_per_site < 1:
         raise InputError(f"{max_per_site} additional plugs per site leave nothing to plan: give at least 1.")
     if wrong := [power for power in powers if not (np.isfinite(power) and power > 0)]:
-        raise InputError(f"A power of {wrong[0]:g} kW makes no sense: give one over 0, such as 22.")
+        raise InputError(f"A power of {wrong[0]:g} kW makes no sense: give one above 0, such as 22.")
     if propose < 0:
         raise InputError(f"{propose} new sites make no sense: give 0 or more.")

@@ -34,7 +34,7 @@ __all__ = ["Planner"]
 
 
 OnStep = Callable[[str], None]
-BEYOND = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs
+CURVE_FACTOR = 1.6  # the curve of gain against plugs extends to this multiple of the plan's plugs
 MIN_CURVE_PLUGS = 12  # smallest number of plugs to which the curve extends
 MAX_SIMULATIONS = 4  # highest number of simulations; in between, plugs are added if the share to serve is missed
 TRIAL_PLUGS, MAX_UNUSED = 2, 5  # plugs for describing candidates that get none, and how many of them to describe
@@ -86,7 +86,7 @@ class Planner:
                 none = np.zeros(len(menu.supplies), np.int64)
                 built, power, year_of = none, np.full(len(none), np.nan), none
             progress("Choosing plugs")
-            before = built, power
+            before = built, power  # at the start of the year
             decision = self._decide(world, menu, self.target.until(year / horizon), *before, candidates)
             year_of = np.where((built == 0) & (decision.plugs > 0), year, year_of)
             built, power = decision.plugs, decision.power
@@ -127,7 +127,7 @@ class Planner:
         self, world: World, menu: Menu, chosen: Chosen, candidates: Candidates | None, attracted: list[Attracted]
     ) -> PlanTables:
         """The sites, the gain against the number of plugs, and the gain under other assumptions."""
-        plugs = max(int(BEYOND * chosen.plugs.sum()), MIN_CURVE_PLUGS)
+        plugs = max(int(CURVE_FACTOR * chosen.plugs.sum()), MIN_CURVE_PLUGS)
         return PlanTables(
             plan_table(world, menu, chosen, candidates, attracted, self.money, self.source.interval),
             gain_by_plugs(menu, plugs, self.source.interval),
@@ -272,6 +272,7 @@ def _optimality(choice: Choice) -> str:
 
 
 def _energy(menu: Menu, gain: Floats, interplay: float) -> PlannedEnergy:
+    """Energy of all open sites, with the gain of the joint simulation."""
     lost = np.sum([menu.supplies[s].lost_kwh for s in menu.own], axis=0)
     served = float(sum(menu.supplies[s].served_kwh.mean() for s in menu.own))
     return PlannedEnergy(gain, lost, served, interplay)

@@ -16,7 +16,7 @@ from unmet.planning.hidden import DRAWS_FILE, read_hidden
 
 __all__ = ["PlanSource", "read_source"]
 
-KEYS = ("waiting", "spill", "interval", "seed", "notes")
+KEYS = ("waiting", "spill", "interval", "seed", "notes")  # entries of summary.json that a plan needs
 
 
 @dataclass(frozen=True, slots=True)

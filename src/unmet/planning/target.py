@@ -36,7 +36,7 @@ class Target:
         if self.plugs is not None and self.plugs < 1:
             raise InputError(f"A plan of {self.plugs} plugs makes no sense: give at least 1.")
         if self.budget is not None and not (np.isfinite(self.budget) and self.budget > 0):
-            raise InputError(f"A budget of {self.budget:g} makes no sense: give one over 0.")
+            raise InputError(f"A budget of {self.budget:g} makes no sense: give one above 0.")
         if self.budget is not None and not costs_known:
             raise InputError("A budget needs costs: give --plug-cost (and --site-cost), or a table with --costs.")
         if self.serve is not None and not 0 < self.serve < 1:
@@ -52,7 +52,7 @@ class Target:
         return min(self.plugs or MAX_PLUGS, MAX_PLUGS)
 
     def until(self, part: float) -> Target:
-        """The target for a part of the horizon, from 0 to 1."""
+        """The target for the first part of the horizon, from 0 to 1; a share to serve is the same in every year."""
         if self.plugs is not None:
             return replace(self, plugs=round(part * self.plugs))
         return self if self.budget is None else replace(self, budget=part * self.budget)
@@ -96,7 +96,7 @@ def decide(
         served = sum(float(menu.supplies[s].served_kwh.mean()) for s in menu.own)
         lost = sum(float(menu.supplies[s].lost_kwh.mean()) for s in menu.own)
         needed = ((target.serve or 0.0) * (served + lost) - served) / interplay - menu.gain_of(built, power)
-        choice = choose_to_reach(options, needed) if needed > 0 else _nothing()
+        choice = choose_to_reach(options, needed) if needed > 0 else _empty_choice()
         _apply(options, choice.rows, plugs, kw)
         return Decision(plugs, kw, choice, choice.gain >= needed - 1e-6 * max(needed, 1.0))
     _apply(options, choice.rows, plugs, kw)
@@ -104,12 +104,13 @@ def decide(
 
 
 def _apply(options: Options, rows: Integers, plugs: Integers, power: Floats) -> None:
+    """Write the chosen options into `plugs` and `power`."""
     plugs[options.site[rows]] = options.plugs[rows]
     power[options.site[rows]] = options.power[rows]
 
 
-def _nothing() -> Choice:
-    return Choice(np.empty(0, np.int64), 0.0, 0.0, 0.0, 0.0, 0.0, "greedy")
+def _empty_choice() -> Choice:
+    return Choice(np.empty(0, np.int64), gain=0.0, cost=0.0, greedy_gain=0.0, greedy_cost=0.0, gap=0.0, method="greedy")
 
 
 def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, power: Floats) -> Decision:
@@ -135,4 +136,5 @@ def _at_every_site(menu: Menu, options: Options, share: float, plugs: Integers, 
     chosen = np.array(rows, np.int64)
     gain, cost = float(options.gain[chosen].sum()), float(options.cost[chosen].sum())
     _apply(options, chosen, plugs, power)
-    return Decision(plugs, power, Choice(chosen, gain, cost, gain, cost, 0.0, "exact"), not short, tuple(short))
+    choice = Choice(chosen, gain, cost, greedy_gain=gain, greedy_cost=cost, gap=0.0, method="exact")
+    return Decision(plugs, power, choice, not short, tuple(short))

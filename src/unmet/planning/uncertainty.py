@@ -24,6 +24,7 @@ RARELY = 0.2
 MAX_DRIVERS, FEW_DRAWS = 3_000_000, 50
 """With more drivers than this over all draws, other assumptions are tried in the first few draws only."""
 CROWDING_STREAM = 21  # stream of random numbers
+MIN_BEND = 0.05  # height of the curve above the line, relative to its end, from which it has a knee
 EXTREME = 0.2  # share of the draws that form the low end, or the high end, of the estimate
 
 
@@ -55,7 +56,7 @@ def knee(curve: pl.DataFrame) -> int | None:
     if len(plugs) < 3 or gain[-1] <= 0:
         return None
     above = gain / gain[-1] - plugs / plugs[-1]
-    return int(plugs[above.argmax()]) if above.max() > 0.05 else None
+    return int(plugs[above.argmax()]) if above.max() > MIN_BEND else None
 
 
 def chosen_share(menu: Menu, plugs: int) -> Floats:
