@@ -82,7 +82,8 @@ def _legs_of_events(path: Path, network: RoadNetwork | None, mode: str) -> Itera
     driven: dict[str, float] = {}  # distance of a person's leg so far [m]
     driver_of: dict[str, str] = {}  # person by vehicle, since events on links name the vehicle only
     for event in complete_elements(path, "event"):
-        kind, person, time = event.get("type"), event.get("person", ""), number_of(event.get("time"))
+        kind, person, seconds = event.get("type"), event.get("person", ""), seconds_of(event.get("time"))
+        time = math.nan if seconds is None else seconds
         if kind == "departure" and event.get("legMode") == mode:
             under_way[person], driven[person] = (time, _place(event, network)), 0.0
         elif kind == "vehicle enters traffic":
